@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from workbench.chat.jinja_sandbox import Limits, Sandbox
 from workbench.chat.rendered_prompt import Rendered, find_specials
-from workbench.chat.sandbox import Limits, Sandbox
 from workbench.chat.templates import BuiltinTemplate
 from workbench.domain.conversation import Conversation, Role, conversation_to_json
 from workbench.domain.errors import TemplateError

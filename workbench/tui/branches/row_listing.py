@@ -23,7 +23,7 @@ from workbench.domain.run import Run
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.fixed_width import fit
-from workbench.tui.popups.about_row import AboutRow
+from workbench.tui.popups.heading_row import HeadingRow
 from workbench.tui.popups.picker import RowList
 from workbench.workspace.run_state import finish_words
 
@@ -117,7 +117,7 @@ class RowListing(Vertical):
         self._rows: list[Content] = []
 
     def compose(self) -> ComposeResult:
-        yield AboutRow(self._heading)
+        yield HeadingRow(self._heading)
         yield Static(id="heads")
         yield RowList(markup=False)
         with VerticalScroll(can_focus=False):
@@ -137,7 +137,7 @@ class RowListing(Vertical):
 
     def put_rows(self, rows: Sequence[Content], highlighted: int, about: str) -> None:
         """Show these rows with the cursor on one of them; `about` says what they are."""
-        self.query_one(AboutRow).show(about)
+        self.query_one(HeadingRow).show(about)
         self.query_one("#heads", Static).update(Content(figure_heads(self.row_width)))
         self._rows = [Content.assemble(_NO_MARK, row) for row in rows]
         self.options.clear_options()

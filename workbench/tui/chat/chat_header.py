@@ -6,7 +6,7 @@ from textual.content import Content
 
 from workbench.domain.display import one_line
 from workbench.runner.chat_request import ChatRequest
-from workbench.tui.popups.about_row import AboutRow
+from workbench.tui.popups.heading_row import HeadingRow
 from workbench.workspace.chat_session import ChatSession
 from workbench.workspace.run_state import RunState
 
@@ -33,7 +33,7 @@ def gauge_of(made: ChatRequest) -> Content | None:
     return Content.styled(f"{mark}context {about}{fitted.tokens:,}/{size:,}", style)
 
 
-class ChatHeader(AboutRow):
+class ChatHeader(HeadingRow):
     """Shows the template, model and endpoint in use, how full the context is, and the state of the run."""
 
     def __init__(self, chat: ChatSession) -> None:

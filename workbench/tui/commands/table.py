@@ -105,7 +105,7 @@ paste_curl | | Paste curl | prompt.flow:paste_curl
     Import the prompt and parameters of a curl command.
 open_config | | Configuration | main.flow:open_config
     Edit config.toml in $EDITOR; changes apply at the next start.
-about | | About | main.flow:show_about
+about | | About | main.about:show_about
     The version, and where the files are.
 
 # parameters

@@ -27,7 +27,7 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.column import CompareColumn
 from workbench.tui.motion import Frames
-from workbench.tui.popups.about_row import AboutRow
+from workbench.tui.popups.heading_row import HeadingRow
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.tokens.legend import Legend
@@ -140,7 +140,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
         self._lines: dict[Static, Content] = {}
 
     def compose(self) -> ComposeResult:
-        yield AboutRow(self.heading)
+        yield HeadingRow(self.heading)
         yield Static(id="tabs")
         pairs = zip(self._comparison.columns, self._comparison.runs, strict=True)
         scale = widest(fitted(run.request.parameters) for run in self._comparison.runs)
@@ -262,7 +262,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
         room = self.size.width - len(summary) - len(self._seed_note) - 18
         end = prompt if len(prompt) <= room else f"…{prompt[-max(room - 1, 0) :]}" if room > 1 else ""
         text = Content.assemble(f"{end}  ", (self._seed_note, "$text-muted"))
-        self.query_one(AboutRow).show(text, summary)
+        self.query_one(HeadingRow).show(text, summary)
 
     def _show_tabs(self) -> None:
         parts = []

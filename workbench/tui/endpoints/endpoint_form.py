@@ -17,7 +17,7 @@ from workbench.storage.endpoint_editing import ENDPOINT_FIELDS, field_of, looks_
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.inputs import LineInput
-from workbench.tui.popups.about_row import AboutRow
+from workbench.tui.popups.heading_row import HeadingRow
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Popup
 
@@ -67,7 +67,7 @@ class EndpointForm(Popup[Endpoint]):
         """Texts that were refused, by field."""
 
     def compose(self) -> ComposeResult:
-        yield AboutRow(one_line(self._title))
+        yield HeadingRow(one_line(self._title))
         with VerticalScroll(can_focus=False):
             for field in ENDPOINT_FIELDS:
                 if heading := _HEADINGS.get(field.name):

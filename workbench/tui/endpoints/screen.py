@@ -24,7 +24,7 @@ from workbench.tui.editor.external_editor import edit_text, with_editor
 from workbench.tui.editor.inputs import LineInput
 from workbench.tui.endpoints.endpoint_form import EndpointForm
 from workbench.tui.flows import FlowContext, asks
-from workbench.tui.popups.about_row import AboutRow
+from workbench.tui.popups.heading_row import HeadingRow
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Item, Picker, RowList
 from workbench.tui.popups.result_screen import ResultScreen
@@ -79,7 +79,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         """Names of the endpoints that match, as the list shows them."""
 
     def compose(self) -> ComposeResult:
-        yield AboutRow("Endpoints")
+        yield HeadingRow("Endpoints")
         yield LineInput(placeholder="type to find, or a base URL: https://host/v1", select_on_focus=False)
         with Container(id="both"):
             yield RowList(markup=False)

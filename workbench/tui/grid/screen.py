@@ -20,7 +20,7 @@ from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.screen import Adopted, CompareScreen
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.grid.cell_table import LABEL_CELLS, CellTable, TableCell
-from workbench.tui.popups.about_row import AboutRow
+from workbench.tui.popups.heading_row import HeadingRow
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.tokens.transcript import Section
@@ -58,7 +58,7 @@ class GridScreen(ResultScreen[Adopted | None]):
 
     def compose(self) -> ComposeResult:
         layout = self._grid.layout
-        yield AboutRow(layout.heading)
+        yield HeadingRow(layout.heading)
         corner, *names = (one_line(name, LABEL_CELLS) for name in (layout.corner, *layout.rows))
         yield CellTable(corner, names, [one_line(head, LABEL_CELLS) for head in layout.across])
         yield Static(id="plot")
@@ -125,7 +125,7 @@ class GridScreen(ResultScreen[Adopted | None]):
 
     def _show_about(self) -> None:
         self.query_one(KeyRow).running = self._grid.is_running
-        self.query_one(AboutRow).show(one_line(self._grid.layout.about), self._grid.summary)
+        self.query_one(HeadingRow).show(one_line(self._grid.layout.about), self._grid.summary)
 
     def _show_legend(self) -> None:
         parts: list[Text] = [Text(f"{self._measure}  ", style="bold")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from importlib.metadata import version
 from math import exp, log
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from workbench.tui.commands.keymap import CommandTable
 from workbench.tui.commands.table import BY_ID, commands_at
 from workbench.tui.editor.external_editor import edit_text, with_editor
 from workbench.tui.flows import FlowContext
-from workbench.tui.main.palette import ItemKind, about, palette
+from workbench.tui.main.palette import ItemKind, palette
 from workbench.tui.popups.jump import Jump
 from workbench.tui.popups.picker import Item, Picker, Popup
 from workbench.tui.popups.question import Form, FormLine
@@ -64,13 +63,6 @@ async def show_palette(flow: FlowContext) -> None:
             await open_session(flow, Path(name))
         case _:
             flow.app.main.do(chosen)
-
-
-async def show_about(flow: FlowContext) -> None:
-    """Show the program's version and folders."""
-    text = await flow.ask(about(flow.services, version("completion-workbench")))
-    if text is not None:
-        flow.app.copy_to_clipboard(text)
 
 
 async def open_config(flow: FlowContext) -> None:

@@ -7,7 +7,6 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
-from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.parameters import PARAMETERS
 from workbench.storage.presets import load_presets
@@ -86,15 +85,3 @@ async def _sessions(library: Library) -> Late:
         ],
         _NOTE,
     )
-
-
-def about(services: Services, version: str) -> Picker:
-    """What the program is and where its files are; the answer is the line chosen, to be copied."""
-    folders = services.folders
-    lines = {
-        "Completion Workbench": version,
-        "configuration": str(folders.config),
-        "sessions": str(folders.data / "sessions"),
-    }
-    items = [Item(text, title, one_line(text, 200)) for title, text in lines.items()]
-    return Picker("About", items, note="Enter copy · Esc close")

@@ -18,7 +18,7 @@ from workbench.runner.endpoint_probe import MOST_REQUESTS, MOST_TOKENS, Probing
 from workbench.storage.probes import load_probe, save_probe
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.popups.about_row import AboutRow
+from workbench.tui.popups.heading_row import HeadingRow
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.workspace.services import Services
@@ -61,7 +61,7 @@ class ProbeScreen(ResultScreen[None]):
         return self._sending is not None and not self._sending.done()
 
     def compose(self) -> ComposeResult:
-        yield AboutRow("Probe")
+        yield HeadingRow("Probe")
         yield Static(id="now")
         yield DataTable(cursor_type="row", cursor_foreground_priority="renderable")
         yield Static(id="evidence")
@@ -184,7 +184,7 @@ class ProbeScreen(ResultScreen[None]):
         if probe is not None and probe.is_partial and self._probing is None:
             summary += " · stopped"
         text = f"{one_line(self._endpoint.name, 40)}  {one_line(model)}"
-        self.query_one(AboutRow).show(text, summary)
+        self.query_one(HeadingRow).show(text, summary)
 
     @on(DataTable.RowHighlighted)
     def _show_evidence(self) -> None:

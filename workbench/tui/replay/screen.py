@@ -16,7 +16,7 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.main.inspector import Inspector, TokenStrip
 from workbench.tui.motion import Frames
-from workbench.tui.popups.about_row import AboutRow
+from workbench.tui.popups.heading_row import HeadingRow
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.tokens.blocks import sections_of
@@ -56,7 +56,7 @@ class ReplayScreen(ResultScreen[None]):
         self.replay = Replay(recorded)
 
     def compose(self) -> ComposeResult:
-        yield AboutRow("Replay")
+        yield HeadingRow("Replay")
         with Horizontal(id="stage"):
             yield TokenView(classes="pane")
             yield Inspector(classes="pane")
@@ -104,7 +104,7 @@ class ReplayScreen(ResultScreen[None]):
         state = "● end" if self.replay.is_over else "‖ paused" if self.replay.is_paused else "▶ playing"
         figures = f"{shown}/{all_tokens} tok · {self.replay.speed:g}× · {state}"
         name = one_line(self._recorded.name or self._recorded.model or self._recorded.endpoint, 60)
-        self.query_one(AboutRow).show(f"run {self._number} · {name}", figures)
+        self.query_one(HeadingRow).show(f"run {self._number} · {name}", figures)
 
     # --- what can be done --------------------------------------------------------------------------------
 

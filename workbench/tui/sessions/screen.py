@@ -26,7 +26,7 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.inputs import LineInput
 from workbench.tui.flows import FlowContext, asks
-from workbench.tui.popups.about_row import AboutRow
+from workbench.tui.popups.heading_row import HeadingRow
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import RowList
 from workbench.tui.popups.question import LinePopup
@@ -133,7 +133,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         """The sessions that match, as the list shows them."""
 
     def compose(self) -> ComposeResult:
-        yield AboutRow("Sessions")
+        yield HeadingRow("Sessions")
         yield LineInput(placeholder="type to find by title, tag, prompt or answer", select_on_focus=False)
         with Container(id="both"):
             yield RowList(markup=False)
@@ -184,7 +184,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         self._show_status(f"{len(self.shown)} of {len(self._entries)}")
 
     def _show_status(self, status: str) -> None:
-        self.query_one(AboutRow).show(status)
+        self.query_one(HeadingRow).show(status)
 
     @property
     def highlighted(self) -> Listed | None:

@@ -21,7 +21,7 @@ from workbench.domain.display import one_line, token_text, visible
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.fixed_width import fit
-from workbench.tui.popups.about_row import AboutRow
+from workbench.tui.popups.heading_row import HeadingRow
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.workspace.activity import Exchange
@@ -161,7 +161,7 @@ class WireScreen(ResultScreen[Spot]):
         self._attempt = self._wire.attempts
 
     def compose(self) -> ComposeResult:
-        yield AboutRow("Raw traffic")
+        yield HeadingRow("Raw traffic")
         yield EventList(self._row, classes="pane")
         with VerticalScroll(classes="pane"):
             yield Static(id="raw")
@@ -205,7 +205,7 @@ class WireScreen(ResultScreen[Spot]):
             parts.append(f"attempt {wire.attempts}")
         if self._exchange.run.split is not None:
             parts.append("the first of several requests")
-        self.query_one(AboutRow).show(one_line(" · ".join(parts), 200))
+        self.query_one(HeadingRow).show(one_line(" · ".join(parts), 200))
 
     def _row(self, index: int) -> EventRow:
         wire = self._wire

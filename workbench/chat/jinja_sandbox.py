@@ -132,7 +132,7 @@ class Sandbox:
     async def _start(self) -> asyncio.subprocess.Process:
         limits = self._limits
         # -P: do not import modules from the current directory.
-        worker = (sys.executable, "-P", "-m", "workbench.chat.render_worker")
+        worker = (sys.executable, "-P", "-m", "workbench.chat.jinja_worker")
         try:
             process = await asyncio.create_subprocess_exec(
                 *(*worker, str(limits.memory), str(limits.seconds)),

@@ -6,10 +6,10 @@ from textual.content import Content
 from textual.widget import Widget
 
 
-class AboutRow(Widget):
+class HeadingRow(Widget):
     """Shows a heading and a text at the left, and a state at the right, which takes precedence."""
 
-    DEFAULT_CSS = "AboutRow { height: 1; padding: 0 1; background: $panel; color: $foreground; }"
+    DEFAULT_CSS = "HeadingRow { height: 1; padding: 0 1; background: $panel; color: $foreground; }"
 
     def __init__(self, heading: str) -> None:
         super().__init__(id="about")

@@ -1,4 +1,4 @@
-"""Child process that renders chat templates: `python -m workbench.chat.render_worker`.
+"""Child process that renders chat templates: `python -m workbench.chat.jinja_worker`.
 
 Requests and responses are JSON objects, one per line. Templates are untrusted programs, so this process gets
 no secrets, cannot write files or start processes, and has limited memory; its parent kills it on a timeout.
