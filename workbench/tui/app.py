@@ -1,4 +1,4 @@
-"""The application: themes, signals, and the main screen."""
+"""The Textual application: composes screens and flows, and handles themes, signals and the clipboard."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ from workbench.tui.tokens.transcript_view import TranscriptView
 from workbench.workspace.services import Services
 from workbench.workspace.workspace import Workspace
 
-_LOOK_FOR_THEMES = 1.0
-"""Seconds between looks at the theme files."""
+_THEME_SECONDS = 1.0
+"""Seconds between two checks for changed theme files."""
 
 
 class WorkbenchApp(App[int]):
-    """The workbench in a terminal."""
+    """The application of the workbench."""
 
     TITLE = "Completion Workbench"
     ENABLE_COMMAND_PALETTE = False
@@ -80,15 +80,15 @@ class WorkbenchApp(App[int]):
     CSS_PATH = Path(__file__).parent / "main" / "layout.tcss"
 
     def __init__(self, services: Services, session: Path | None = None, demo: Run | None = None) -> None:
-        """`session` is the file to open; None reopens the last one. `demo` is a run to play first."""
-        # Without this Textual answers NO_COLOR by shades of grey of its own, black on black among them.
+        """`session` is the file to open; None reopens the last one. `demo` is a run to replay first."""
+        # Otherwise Textual handles NO_COLOR with shades of grey, some of them black on black.
         super().__init__(ansi_color=True if "NO_COLOR" in services.environment else None)
         paint_directly()
         self.services = services
         if services.config.reduced_motion:
             self.animation_level = "none"
         self.commands = with_keys(services.config.keys)
-        """The commands with the person's keys."""
+        """The commands with the user's keys."""
         self.workspace = Workspace(services)
         self._depth = detect_depth(services.environment, self.console.color_system)
         self._state = load_state(services.folders)
@@ -103,15 +103,16 @@ class WorkbenchApp(App[int]):
         mode = Mode(chosen_colour_by(services.config, self._state))
         surprising, low_coverage = chosen_thresholds(services.config, self._state)
         self.thresholds = Thresholds(-log(surprising), low_coverage)
-        """Which tokens keys go to, in every view."""
+        """Which tokens are notable, in every token view."""
         self.flows = Flows(self)
         self._keys = KeyQueue(self, self.flows)
         self.pace = Pace()
-        """How often what streams is drawn."""
+        """When the next frame of a streaming run may be drawn."""
         self.token_styles = self._styles_now()
-        """The styles of tokens under the theme in use."""
+        """The styles of tokens in the current theme."""
         self.main = MainScreen(self.workspace, session, mode)
         self._demo = demo
+        self._is_asking_to_quit = False
 
     def _load_themes(self, *names: str) -> None:
         self.themes = load_themes(self._themes_folder, names)
@@ -122,7 +123,7 @@ class WorkbenchApp(App[int]):
         return token_styles(theme_for(self.theme, self._depth, self.themes, DEFAULT_THEME), self._depth)
 
     def _use_styles(self) -> None:
-        """Draw the tokens of every screen that is open with the colours of the theme."""
+        """Draw the tokens on all screens in the styles of the current theme."""
         self.token_styles = styles = self._styles_now()
         for screen in self.screen_stack:
             for view in screen.query(TranscriptView):
@@ -133,8 +134,8 @@ class WorkbenchApp(App[int]):
                 bars.token_styles = styles
 
     def _fatal_error(self) -> None:
-        """Tell where the workbench failed; values, among which may be a key, are left out."""
-        # Textual shows all local variables, the environment among them.
+        """Print a traceback without values, which may contain a key."""
+        # Textual prints all local variables, among them the environment.
         from rich.traceback import Traceback
 
         self.bell()
@@ -143,20 +144,20 @@ class WorkbenchApp(App[int]):
         self._close_messages_no_wait()
 
     def get_driver_class(self) -> type[Driver]:
-        """A driver that no input ends, that pastes exactly, and that takes the terminal back after a stop."""
+        """Return the driver of the terminal with the changes of `terminal.py`."""
         return safe_driver(super().get_driver_class())
 
     def get_default_screen(self) -> MainScreen:
-        """The main screen; one above Textual's own would lay out and style that first, for nothing."""
+        """Return the main screen, so that Textual's default screen is never laid out below it."""
         return self.main
 
     def on_mount(self) -> None:
-        """Play the demonstration, and save everything when the terminal goes away."""
+        """Set up keys, timers and signal handlers, report problems, and play the demo."""
         self.set_keymap(dict(self.commands.keymap))
         if self._demo is not None:
             self.flows.start("replay.flow:play_demo", self._demo)
         self.theme_changed_signal.subscribe(self, lambda _: self._use_styles())
-        self.set_interval(_LOOK_FOR_THEMES, self._reload_themes)
+        self.set_interval(_THEME_SECONDS, self._reload_themes)
         self._report_problems("Configuration", (*self.services.problems, *self.commands.problems))
         loop = asyncio.get_running_loop()
         if hasattr(signal, "SIGHUP"):
@@ -168,22 +169,22 @@ class WorkbenchApp(App[int]):
             self.notify(str(problem), title=title, severity="warning", timeout=10)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Let no cursor blink where motion is reduced."""
+        """Stop the cursor of a text field from blinking if motion is reduced."""
         if is_reduced(self):
             hold_cursor(event.widget)
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Restyle everything; before there is anything, only note the theme's colours."""
+        """Restyle all screens; before the first screen, only set the theme's variables."""
         if self.screen_stack:
             super().refresh_css(animate)
         else:
-            # Textual would read the rules here, and again with the rules of the first widgets.
+            # Textual would parse the style sheet here, and again when the first widgets add their rules.
             self.stylesheet.set_variables(self.get_css_variables())
 
-    # --- what is typed -----------------------------------------------------------------------------------
+    # --- input -------------------------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
-        """Handle what is typed once the screen is ready for it, from the draft of the start on."""
+        """Handle an event; input waits until the screen is ready for it."""
         is_input = isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded
         if not is_input or self._keys.admits(event):
             await super().on_event(event)
@@ -216,7 +217,7 @@ class WorkbenchApp(App[int]):
         self.flows.start("prompt.flow:offer_curl", event.text)
 
     def pop_screen(self) -> AwaitComplete:
-        """Remove the screen on top; what it is still finding out has no widgets any more to be shown on."""
+        """Remove the screen on top and cancel its workers, which have no widgets left to update."""
         self.workers.cancel_node(self.screen)
         return super().pop_screen()
 
@@ -241,11 +242,11 @@ class WorkbenchApp(App[int]):
             self.notify(message, title="config.toml", severity="warning", timeout=10)
 
     def remember_theme(self, name: str) -> None:
-        """Start with a theme the next time too."""
+        """Use a theme at the next start too."""
         self._remember(replace(self._state, theme=name))
 
     def use_thresholds(self, thresholds: Thresholds) -> None:
-        """Go to tokens by other thresholds in every view, also after the next start."""
+        """Change which tokens are notable, in every token view and at the next start."""
         self.thresholds = thresholds
         for screen in self.screen_stack:
             for view in screen.query(TokenView):
@@ -270,7 +271,7 @@ class WorkbenchApp(App[int]):
             self.notify(str(problem), title="State", severity="warning")
 
     def action_suspend_process(self) -> None:
-        """Stop the program and go to the shell that started it; `fg` resumes."""
+        """Suspend to the shell; `fg` resumes."""
         if is_suspendable():
             super().action_suspend_process()
         else:
@@ -287,12 +288,12 @@ class WorkbenchApp(App[int]):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a toast, whose words come from files and servers too: as they are, and never obeyed."""
+        """Show a toast. Its text may be from files and servers, and is never interpreted as markup."""
         del markup
         text, head = visible(message), one_line(title)
         super().notify(text, title=head, severity=severity, timeout=timeout, markup=False)
 
-    # --- leaving -----------------------------------------------------------------------------------------
+    # --- quitting ----------------------------------------------------------------------------------------
 
     def _hang_up(self) -> None:
         self.main.keep()
@@ -304,7 +305,7 @@ class WorkbenchApp(App[int]):
         await self.leave()
 
     async def leave(self) -> None:
-        """Stop what streams, keep what came, and go."""
+        """Stop the runs, save everything, and exit."""
         self.main.keep()
         await self.workspace.aclose()
         self._remember(replace(self._state, session=str(self.workspace.session_path or "")))
@@ -312,11 +313,9 @@ class WorkbenchApp(App[int]):
         self.exit(0)
 
     async def action_quit(self) -> None:
-        """Quit; asks first while something streams, and where something cannot be saved."""
+        """Quit; ask first if a run streams or something cannot be saved."""
         if not self._is_asking_to_quit:
             self.flows.run(self._ask_to_quit)
-
-    _is_asking_to_quit = False
 
     async def _ask_to_quit(self, flow: FlowContext) -> None:
         self._is_asking_to_quit = True
@@ -337,13 +336,13 @@ class WorkbenchApp(App[int]):
     # --- copying -----------------------------------------------------------------------------------------
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy text to the terminal's clipboard, through tmux too, and say how much went where."""
+        """Copy text to the clipboard of the terminal and of tmux, and show what was copied."""
         raw = text.encode("utf-8", "replace")
         if not raw:
             return
         if len(raw) <= MOST:
             super().copy_to_clipboard(raw.decode())
-        # What is pasted within the program is exact, also where UTF-8 has no way to write it.
+        # Pasting within the application is exact, even for lone surrogates, which UTF-8 cannot encode.
         self._clipboard = text
         if len(raw) > MOST or "TMUX" not in self.services.environment:
             self.notify(copied(text, is_too_long=len(raw) > MOST), timeout=3)
@@ -356,13 +355,13 @@ class WorkbenchApp(App[int]):
         self.notify(copied(text, tmux=taken), timeout=3)
 
     def action_copy_or_stop(self) -> None:
-        """Copy what is selected on the screens that are seen, else stop the stream."""
+        """Copy the selection on the visible screens, else stop the runs."""
         for screen in reversed(self.screen_stack):
             own = screen.focused.selected_text if isinstance(screen.focused, Input | TextArea) else ""
             exact = "".join(view.selected_text() for view in screen.query(TranscriptView))
             if text := own or exact or screen.get_selected_text():
                 self.copy_to_clipboard(text)
-                # The next one stops: what is marked no longer stands in the way.
+                # Without a selection, pressing the key again stops the runs.
                 screen.clear_selection()
                 return
             if not isinstance(screen, ModalScreen):

@@ -1,4 +1,4 @@
-"""Texts and probabilities in cells of a fixed width."""
+"""Format texts and probabilities to a fixed width in terminal cells."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from workbench.domain import display
 
 
 def pad(text: str, width: int) -> str:
-    """Text filled to a width in cells; a longer one is left as it is."""
+    """Return a text padded with spaces to a width in cells; a longer text is unchanged."""
     return text + " " * (width - cell_len(text))
 
 
 def fit(text: str, width: int) -> str:
-    """Text cut or filled to a width in cells, with an ellipsis where it was cut."""
+    """Return a text padded or truncated to a width in cells, with an ellipsis if truncated."""
     if width <= 0:
         return ""
     if cell_len(text) <= width:
@@ -22,5 +22,5 @@ def fit(text: str, width: int) -> str:
 
 
 def percent(probability: float) -> str:
-    """A probability in six cells: ` 29.3%`."""
+    """Return a probability in six cells: ` 29.3%`."""
     return display.percent(probability).rjust(6)

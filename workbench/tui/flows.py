@@ -1,11 +1,11 @@
-"""Flows: one coroutine each, with what a person is asked and what is done with the answers."""
+"""Run flows: coroutines that open screens, wait for their results and call the workspace."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from functools import partial, wraps
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
@@ -32,21 +32,21 @@ Answer = TypeVar("Answer")
 Subject = ParamSpec("Subject")
 Owner = TypeVar("Owner", bound=Widget)
 Story: TypeAlias = "Callable[[FlowContext], Awaitable[None]]"
-"""What a flow tells from top to bottom; called only by the worker that runs it."""
+"""The coroutine function of a flow; called by the worker that runs it."""
 _GROUP = "flows"
 _MOST_SECONDS = 1.0
-"""How long a screen that is to be removed may take to be composed."""
+"""The most seconds to wait for a screen to be composed before it is removed."""
 
 
 def load_flow(name: str) -> Callable[..., Awaitable[None]]:
-    """The coroutine function that `module:function` names, under `workbench.tui`."""
+    """Import the coroutine function `module:function` of `workbench.tui`."""
     module, _, function = name.partition(":")
     flow: Callable[..., Awaitable[None]] = getattr(import_module(f"workbench.tui.{module}"), function)
     return flow
 
 
 class FlowContext:
-    """What a flow works with: the application, and the questions that it asks there."""
+    """A flow's access to the application: its workspace, screens and questions."""
 
     def __init__(self, app: WorkbenchApp, changed: asyncio.Event) -> None:
         self.app = app
@@ -56,22 +56,22 @@ class FlowContext:
 
     @property
     def workspace(self) -> Workspace:
-        """What is open, and everything that can be done to it."""
+        """The workspace."""
         return self.app.workspace
 
     @property
     def commands(self) -> CommandTable:
-        """The commands with the person's keys."""
+        """The commands with the user's keys."""
         return self.app.commands
 
     @property
     def services(self) -> Services:
-        """What sends requests and reads files."""
+        """The services of the workspace."""
         return self.app.services
 
     @property
     def is_opening(self) -> bool:
-        """Whether the flow shows no screen of its own now, and is expected to."""
+        """Whether the flow is expected to open a screen and has not yet."""
         return not (self._is_released or self.is_shown)
 
     @property
@@ -81,20 +81,20 @@ class FlowContext:
 
     @property
     def is_alone(self) -> bool:
-        """Whether no other flow is under way."""
+        """Whether no other flow is running."""
         return self.app.flows.are_all(self)
 
     def refuse_while_streaming(self) -> None:
-        """Raises BadValueError while something streams."""
+        """Raise BadValueError while a run streams."""
         if self.workspace.runs.is_streaming:
             raise BadValueError("Something is already streaming", hint="Stop it with Esc first.")
 
     def release(self) -> None:
-        """Let keys go where they go now: the flow takes longer than a person waits for it."""
+        """Stop holding keys back for the flow's next screen."""
         self._is_released = True
 
     async def ask(self, screen: Screen[Answer]) -> Answer | None:
-        """Show a screen and return what it answers, None where it is closed without an answer."""
+        """Show a screen and return its result; None if it is closed without one."""
         answered = self.app.push_screen(screen, wait_for_dismiss=True)
         self._shown = screen
         self._changed.set()
@@ -104,9 +104,9 @@ class FlowContext:
             await self._remove(screen)
 
     async def _remove(self, screen: Screen[Any]) -> None:
-        """Remove a screen that is still there as its flow was cancelled, and all that lies on top of it."""
+        """Remove the screen of a cancelled flow, and all screens on top of it."""
         if self.app.is_running and screen in self.app.screen_stack:
-            # A widget that is removed while it is composed would look in vain for those within it.
+            # A widget removed while it is composed would not find its children.
             await _composed(screen)
         while self.app.is_running and screen in self.app.screen_stack:
             if (top := self.app.screen) is screen:
@@ -116,17 +116,17 @@ class FlowContext:
 
     @property
     def mode(self) -> Mode:
-        """What the colours of tokens show."""
+        """The measure that the colours of tokens show."""
         return self.app.main.output.view.mode
 
     @asynccontextmanager
     async def running(self, under_way: UnderWay) -> AsyncIterator[None]:
-        """Have something be under way; it is stopped at the end, and waited for."""
+        """Register an activity with the workspace; stop it and wait for its end on exit."""
         self.workspace.runs.under_way.append(under_way)
         try:
             yield
         finally:
-            # It stays under way until it has ended, also where the flow waits for that no more.
+            # It stays registered until it has ended, even if the flow is cancelled meanwhile.
             await asyncio.shield(self._end(under_way))
 
     async def _end(self, under_way: UnderWay) -> None:
@@ -134,24 +134,24 @@ class FlowContext:
         self.workspace.runs.under_way.remove(under_way)
 
     async def agreed(self, cost: Cost) -> bool:
-        """Ask before sending something that may cost more than the limit for doing so without asking."""
+        """Return whether requests may be sent; ask if their cost is above the configured limit."""
         return not self.must_confirm(cost) or await self.confirmed(str(cost), "send", "cancel")
 
     def must_confirm(self, cost: Cost) -> bool:
-        """Whether something is sent only after a question."""
+        """Return whether requests of a cost are sent only after a question."""
         return cost.must_be_confirmed(self.services.config.confirm_above)
 
     async def confirmed(self, question: str, yes: str, no: str) -> bool:
-        """Ask a question with two answers; whether it is answered with yes."""
+        """Ask a question with two answers; return whether the answer is yes."""
         from workbench.tui.popups.question import Question
 
         answer = await self.ask(Question(question, yes, no))
         return answer is True
 
     async def ask_file(self, title: str, proposed: str, own: Path | None = None) -> Path | None:
-        """Ask for the path of a file to write; one that is there is replaced only after a question.
+        """Ask for the path of a file to write, and confirm to replace an existing file.
 
-        `own` is a file that is never replaced. Raises StorageError where the path cannot be looked at.
+        `own` is the session's own file. Raises StorageError if it is chosen, or if the path is inaccessible.
         """
         from workbench.tui.popups.question import LinePopup, typed_path
 
@@ -164,11 +164,11 @@ class FlowContext:
         return path
 
     def warn(self, message: str, title: str) -> None:
-        """Say why something was not done."""
+        """Show a warning."""
         self.app.notify(message, title=title, severity="warning")
 
     def fail(self, error: WorkbenchError, title: str) -> None:
-        """Say what went wrong."""
+        """Show an error."""
         self.app.notify(str(error), title=title, severity="error", timeout=10)
 
 
@@ -191,7 +191,7 @@ def _is_there(path: Path, own: Path | None) -> bool:
 
 
 def flows_of(app: App[object]) -> Flows:
-    """What runs the flows of the application."""
+    """Return the flows of the application."""
     flows: Flows = app.flows  # type: ignore[attr-defined]
     return flows
 
@@ -199,7 +199,7 @@ def flows_of(app: App[object]) -> Flows:
 def asks(
     action: Callable[Concatenate[Owner, FlowContext, Subject], Awaitable[None]],
 ) -> Callable[Concatenate[Owner, Subject], None]:
-    """Run what a screen does as a flow, so that it can ask on top of the screen."""
+    """Run a method of a screen as a flow, so that it can open screens on top."""
 
     @wraps(action)
     def start(owner: Owner, /, *args: Subject.args, **kwargs: Subject.kwargs) -> None:
@@ -208,50 +208,48 @@ def asks(
     return start
 
 
-async def _follow(story: Story, flow: FlowContext) -> None:
-    # A worker calls coroutine functions alone, and stories may be partial or bound ones too.
-    await story(flow)
-
-
 class Flows:
-    """Runs flows as workers of the application; what goes wrong in one is shown, and ends only that one."""
+    """Runs flows as workers of the application. An error in a flow is shown, and ends only that flow."""
 
     def __init__(self, app: WorkbenchApp) -> None:
         self._app = app
         self._running: dict[Worker[Any], FlowContext] = {}
         self.changed = asyncio.Event()
-        """Set whenever a flow has opened a screen or ended."""
+        """Set whenever a flow opens a screen or ends."""
 
     def start(self, name: str, *subject: object) -> Worker[None]:
-        """Run a flow by its name in the table of commands, about `subject` if it is about something."""
+        """Run a flow by its name in the table of commands, with further arguments."""
         return self.run(lambda flow: load_flow(name)(flow, *subject))
 
     def run(self, story: Story) -> Worker[None]:
-        """Run a flow; the workspace knows then what is typed and looked at on the main screen."""
+        """Run a flow, once the workspace has what is typed and selected on the main screen."""
         if self._app.main.is_mounted:
             self._app.main.report()
         flow = FlowContext(self._app, self.changed)
-        worker: Worker[None] = self._app.run_worker(
-            partial(_follow, story, flow), group=_GROUP, exit_on_error=False
-        )
+
+        async def follow() -> None:
+            # Workers call only coroutine functions, and a story may be a lambda.
+            await story(flow)
+
+        worker: Worker[None] = self._app.run_worker(follow, group=_GROUP, exit_on_error=False)
         self._running[worker] = flow
         return worker
 
     def is_opening(self) -> bool:
-        """Whether a flow is about to open a screen, or to end."""
+        """Return whether a flow is expected to open a screen."""
         return any(flow.is_opening for flow in self._running.values())
 
     def are_all(self, flow: FlowContext) -> bool:
-        """Whether no flow but this one runs."""
+        """Return whether no other flow is running."""
         return all(running is flow or worker.is_finished for worker, running in self._running.items())
 
     def release(self) -> None:
-        """Let keys go where they go now, whatever the flows that run are about to show."""
+        """Stop holding keys back for the next screens of the running flows."""
         for flow in self._running.values():
             flow.release()
 
     def stop(self) -> None:
-        """Stop what streams, with what came of it kept; where nothing does, what flows wait for unseen."""
+        """Stop the runs, keeping what they received; if none streams, cancel flows without a screen."""
         runs = self._app.workspace.runs
         if runs.is_streaming:
             runs.stop()
@@ -261,7 +259,7 @@ class Flows:
                 worker.cancel()
 
     def note_state(self, worker: Worker[Any], state: WorkerState) -> None:
-        """Note that a worker has another state; where it was a flow that failed, say so."""
+        """Handle a worker's change of state; show the error of a failed flow."""
         if worker not in self._running or state in (WorkerState.PENDING, WorkerState.RUNNING):
             return
         del self._running[worker]

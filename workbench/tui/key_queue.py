@@ -1,7 +1,7 @@
-"""What is typed, one event at a time: the next one waits until the screen is ready for it.
+"""Forward input one event at a time; the next one waits until the screen is ready for it.
 
-Over SSH keys come in bursts. Textual forwards all of them to the widget that has the focus when they arrive,
-although the first one may move the focus or open a screen.
+Over SSH, keys arrive in bursts. Textual sends all of them to the widget that has the focus on arrival,
+although the first may move the focus or open a screen.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from textual.message_pump import MessagePump
 from workbench.tui.flows import Flows
 
 _MOST_SECONDS = 1.0
-"""How long one key holds the next one back at most: what hangs must not take the keyboard away."""
+"""The most seconds that a key delays the next one, so that a hanging flow does not block the keyboard."""
 
 
 class KeyQueue:
-    """Holds input events back until the one before has done what it does."""
+    """Holds input events back until the event before has been handled."""
 
     def __init__(self, app: App[int], flows: Flows) -> None:
         self._app = app
@@ -31,12 +31,12 @@ class KeyQueue:
         self._has_begun = False
 
     def begin(self) -> None:
-        """Forward what was typed until now, and from now on everything."""
+        """Forward the events held back so far, and start forwarding."""
         self._has_begun = True
         self._task = asyncio.create_task(self._forward())
 
     def admits(self, event: events.Event) -> bool:
-        """Whether to handle an event now; one that has to wait is posted to the application again."""
+        """Return whether to handle an event now; otherwise it is posted to the application again later."""
         if event is self._due:
             return True
         is_idle = self._has_begun and (self._task is None or self._task.done())
@@ -52,7 +52,7 @@ class KeyQueue:
         return self._app.focused or self._app.screen
 
     async def _forward(self, target: MessagePump | None = None) -> None:
-        """Wait until `target` has handled its event, then forward those that wait."""
+        """Wait until `target` has handled its event, then forward the waiting events."""
         if target is not None:
             await self._settle(target)
         while self._waiting:
@@ -74,7 +74,7 @@ class KeyQueue:
                 while self._flows.is_opening():
                     self._flows.changed.clear()
                     await self._flows.changed.wait()
-                # A screen that has just opened takes the focus in its own time.
+                # A screen that has just opened sets the focus later.
                 await _handled(self._app.screen)
                 await _handled(self._app)
         except TimeoutError:
@@ -82,7 +82,7 @@ class KeyQueue:
 
 
 async def _handled(node: MessagePump) -> None:
-    """Wait until a node has handled the messages that it has now."""
+    """Wait until a node has handled its current messages."""
     done = asyncio.Event()
     if node.is_running and node.call_later(done.set):
         await done.wait()

@@ -1,8 +1,8 @@
-"""How much moves, and how often what streams is drawn: 30 times a second, less often where frames are large.
+"""Limit the frame rate of streaming runs: 30 frames a second, fewer if they are large or motion is reduced.
 
-A frame of a pane full of coloured tokens is some 15 KB, four fifths of it colours. A terminal far away gets
-fewer frames, never fewer colours; what is typed is drawn at once in any case. `reduced_motion` in the
-configuration, or TEXTUAL_ANIMATIONS=none, calms the screen.
+A frame of a pane full of coloured tokens is about 15 KB, four fifths of it colours. Over a slow connection,
+frames are skipped rather than queued; keys are always drawn at once. Motion is reduced by `reduced_motion` in
+the configuration or TEXTUAL_ANIMATIONS=none.
 """
 
 from __future__ import annotations
@@ -19,63 +19,63 @@ from textual.widgets import Input, TextArea
 _FRAMES_A_SECOND, _CALM_FRAMES_A_SECOND = 30, 3
 _BYTES_A_SECOND = 300_000
 _SECONDS_BEHIND = 0.1
-"""How much of that may be on its way when a frame is drawn, so that no frame waits for a single large one."""
+"""Seconds of output that may still be in transit when a frame is drawn."""
 
 
 def is_reduced(app: App[Any]) -> bool:
-    """Whether nothing is to move that need not."""
+    """Return whether motion is reduced."""
     return app.animation_level == "none"
 
 
 def frame_seconds(app: App[Any]) -> float:
-    """Seconds between two frames while something streams."""
+    """Return the seconds between two frames of a streaming run."""
     return 1 / (_CALM_FRAMES_A_SECOND if is_reduced(app) else _FRAMES_A_SECOND)
 
 
 def hold_cursor(widget: Widget | None) -> None:
-    """Let the cursor of a text field stand still."""
+    """Stop the cursor of a text field from blinking."""
     if isinstance(widget, Input | TextArea):
         widget.cursor_blink = False
 
 
 class Pace:
-    """When a line of 300 KB/s has carried what was written, in seconds of a clock that never goes back."""
+    """Estimates when a connection of 300 KB/s has carried the output, in seconds of the monotonic clock."""
 
     def __init__(self) -> None:
         self._carried = 0.0
 
     def note(self, size: int, now: float) -> None:
-        """Take in that so many bytes were written."""
+        """Record that `size` bytes were written at `now`."""
         self._carried = max(self._carried, now) + size / _BYTES_A_SECOND
 
     @property
     def next_frame(self) -> float:
-        """The earliest moment of the next frame."""
+        """The earliest time of the next frame."""
         return self._carried - _SECONDS_BEHIND
 
 
 def pace_of(app: App[Any]) -> Pace:
-    """The pace of an application's frames."""
+    """Return the pace of an application."""
     pace = getattr(app, "pace", None)
     return pace if isinstance(pace, Pace) else Pace()
 
 
 class Frames:
-    """Draws what streams again and again, as long as it does."""
+    """A timer that draws a streaming run at the frame rate."""
 
     def __init__(self, owner: Widget, draw: Callable[[], object]) -> None:
-        """`owner` is the widget whose timers are used."""
+        """`owner` is the widget that sets the timers, `draw` draws a frame."""
         self._owner, self._draw = owner, draw
         self._timer: Timer | None = None
         self._due = 0.0
 
     def resume(self) -> None:
-        """Draw from now on."""
+        """Start drawing."""
         if self._timer is None:
             self._wait()
 
     def pause(self) -> None:
-        """Draw no more."""
+        """Stop drawing."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
@@ -84,12 +84,12 @@ class Frames:
         self.pause()
         app, now = self._owner.app, monotonic()
         seconds = frame_seconds(app)
-        # In step with the frames before, as long as drawing them leaves time for anything else.
+        # In step with earlier frames, unless drawing takes more than half of the time.
         self._due = max(self._due + seconds, now + seconds / 2, pace_of(app).next_frame)
         self._timer = self._owner.set_timer(self._due - now, self._next)
 
     def _next(self) -> None:
-        # A timer that was stopped may have fired before.
+        # The timer may have fired before it was stopped.
         if self._timer is not None:
             self._draw()
         if self._timer is not None:

@@ -1,11 +1,10 @@
-"""Paints what changed and nothing else, in place of Textual's own way to update the screen.
+"""Replace Textual's screen updates by ones that paint only the changed rectangles.
 
-Textual 8.2.8 renders every widget that overlaps the rectangle around all that changed, whole, and cuts each
-of its rows at the edges of all widgets: two columns that stream at both ends of a screen cost as much as all
-between them. Here each changed rectangle is painted by the widgets that are seen in it, front to back, each
-rendering only its own part, and the terminal is told only how a style differs from the one before it. This
-module alone uses the compositor's privates; `tests/tui/test_painting.py` pins them and that both ways paint
-the same cells.
+Textual 8.2.8 renders in full every widget that overlaps the bounding box of all changes, and cuts each row at
+the edges of all widgets: two columns streaming at both ends of a screen cost as much as everything between
+them. Here each changed rectangle is painted front to back by the visible widgets in it, each rendering only
+its own part, and only changes of style are written to the terminal. This module alone uses private members of
+the compositor; `tests/tui/test_painting.py` pins them, and checks that both ways paint the same cells.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from textual.strip import Strip
 
 
 class PaintUpdate(CompositorUpdate):
-    """Rectangles to be written to the terminal; they do not overlap."""
+    """Rectangles to write to the terminal, which do not overlap."""
 
     def __init__(self, painted: Sequence[tuple[Region, list[Strip]]]) -> None:
-        """`painted` has each rectangle in cells of the screen, with a strip for each of its rows."""
+        """`painted` holds each rectangle, in cells of the screen, with a strip for each of its rows."""
         self.painted = painted
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The rows of the whole screen, for a picture of it."""
+        """Yield the rows of the screen, for a screenshot."""
         rows: dict[int, list[tuple[int, Strip]]] = {}
         for region, strips in self.painted:
             for y, strip in enumerate(strips, region.y):
@@ -43,7 +42,7 @@ class PaintUpdate(CompositorUpdate):
             yield Segment.line()
 
     def render_segments(self, console: Console) -> str:
-        """The text to write, with the sequences that move the terminal's cursor and change its style."""
+        """Return the text to write, with escape sequences for cursor positions and styles."""
         system = console._color_system or ColorSystem.TRUECOLOR
         written, codes = list[str](), ""
         for region, strips in self.painted:
@@ -74,12 +73,12 @@ _OFF = {
     "52": "54",
     "53": "55",
 }
-"""The code that ends each attribute; some end two."""
+"""The SGR code that ends each attribute; some end two."""
 
 
 @lru_cache(maxsize=16_384)
 def _style_change(old: str, new: str) -> str:
-    """The shortest sequence that takes the terminal from one style to another, both as SGR codes."""
+    """Return the shortest sequence that changes the style of the terminal; styles are SGR codes."""
     if not new:
         return "\x1b[0m" if old else ""
     before, after = _attributes(old), _attributes(new)
@@ -96,7 +95,7 @@ def _style_change(old: str, new: str) -> str:
 
 
 def _attributes(codes: str) -> tuple[frozenset[str], str, str]:
-    """The attributes, the foreground and the background among SGR codes; "" is the terminal's own colour."""
+    """Split SGR codes into attributes, foreground and background; "" is the terminal's default colour."""
     attributes, foreground, background = set[str](), "", ""
     left = iter(codes.split(";"))
     for code in left:
@@ -123,13 +122,13 @@ _render_simplified = Compositor.render_full_update
 
 
 def paint_directly() -> None:
-    """Let every screen of this process paint its updates this way."""
+    """Paint the updates of all screens of this process this way."""
     Compositor.render_partial_update = _render_partial_update  # type: ignore[method-assign,assignment]
     Compositor.render_full_update = _render_full_update  # type: ignore[method-assign,assignment]
 
 
 def _render_full_update(self: Compositor, simplify: bool = False) -> PaintUpdate | LayoutUpdate:
-    # Only a picture of the screen is wanted simplified.
+    # Only screenshots are simplified.
     if simplify:
         return _render_simplified(self, simplify)
     self._dirty_regions.clear()
@@ -170,7 +169,7 @@ def _paint(compositor: Compositor, regions: list[Region]) -> PaintUpdate:
 
 
 def _rectangles(spans: Iterable[tuple[int, int, int]]) -> Iterator[Region]:
-    """Spans of rows as the fewest rectangles that join equal spans of rows below each other."""
+    """Join equal spans of consecutive rows into rectangles. A span is a row, its first column and its end."""
     growing: dict[tuple[int, int], Region] = {}
     for y, start, end in spans:
         above = growing.get((start, end))
@@ -184,7 +183,7 @@ def _rectangles(spans: Iterable[tuple[int, int, int]]) -> Iterator[Region]:
 
 
 def _around(region: Region, hole: Region) -> Iterator[Region]:
-    """What is left of a rectangle around a hole in it, as rectangles that do not overlap."""
+    """Yield the rest of a rectangle around a hole in it, as rectangles that do not overlap."""
     parts = (
         Region(region.x, region.y, region.width, hole.y - region.y),
         Region(region.x, hole.bottom, region.width, region.bottom - hole.bottom),

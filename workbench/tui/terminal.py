@@ -1,4 +1,4 @@
-"""The terminal under the application: reading it, stopping, resuming and hanging up, and its clipboard."""
+"""The terminal: parsing its input, suspending and resuming, hang-ups, and the clipboard."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ from workbench.domain.display import visible
 from workbench.tui.motion import pace_of
 
 PASTE_SECONDS = 5.0
-"""A paste without its end mark ends after so long without input."""
+"""Seconds without input after which a paste without an end marker ends."""
 _OVERLAP = len(BRACKETED_PASTE_START) - 1
 _BARE_END = BRACKETED_PASTE_END[1:]
-"""An end mark that lost its ESC on the way."""
+"""An end marker without its ESC."""
 _EXTENDED_KEY = (
     r"\x1b\[(?P<code>[\d:]*)(?:;(?P<modifiers>[\d:]*))?(?:;(?P<text>[\d:]*))?(?P<final>[u~ABCDEFHPQRS])"
 )
 _RELEASE = "3"
-"""The kitty protocol's event type of a key that is let go."""
+"""The kitty protocol's event type of a key release."""
 _UNREADABLE = (ValueError, ArithmeticError, LookupError, TypeError)
-"""What Textual's parser raises for sequences it was not written for, such as a window of zero cells."""
+"""Exceptions of Textual's parser for unexpected sequences, such as a window of zero cells."""
 
 
 class TerminalParser:
-    """A parser of terminal input; use `feed()` for what was read, and `tick()` at least every 0.1 seconds."""
+    """A parser of terminal input: `feed()` takes what was read; call `tick()` at least every 0.1 seconds."""
 
     def __init__(self) -> None:
         self._keys = _KeyParser()
         self._recent = ""
-        """The last characters outside a paste, which may be the beginning of a paste's mark."""
+        """The last characters outside a paste, which may begin a start marker."""
         self._pasted: list[str] | None = None
-        """The paste so far; its last part may end with the beginning of the closing mark."""
+        """The parts of the current paste; the last may end with the beginning of an end marker."""
         self._received = 0.0
-        """When the last input came, by the monotonic clock."""
+        """When the last input arrived, by the monotonic clock."""
         self._is_mark_due = False
-        """Whether a paste was ended without its mark, which may still come."""
+        """Whether a paste ended without its end marker, which may still arrive."""
 
     def feed(self, data: str) -> Iterable[Message]:
-        """What a piece of input means; an empty one is the end of input."""
+        """Yield the events of some input; an empty string is the end of input."""
         self._received = monotonic()
         if not data:
             if self._pasted is not None:
@@ -65,7 +65,7 @@ class TerminalParser:
             data = yield from (self._feed_keys(data) if self._pasted is None else self._feed_paste(data))
 
     def tick(self) -> Iterable[Message]:
-        """What the time that passed means: Esc alone, or the end of a paste that lost its mark."""
+        """Yield the events that depend on time: Esc alone, or a paste without an end marker."""
         if self._pasted is not None and monotonic() - self._received >= PASTE_SECONDS:
             paste = self._paste("")
             self._is_mark_due = not paste.text.endswith(_BARE_END)
@@ -76,7 +76,7 @@ class TerminalParser:
         try:
             yield from self._keys.feed(data)
         except _UNREADABLE:
-            # The sequence is dropped; the generator that failed cannot go on.
+            # The sequence is dropped; the failed generator cannot continue.
             self._keys = _KeyParser()
 
     def _feed_keys(self, data: str) -> Generator[Message, None, str]:
@@ -88,7 +88,7 @@ class TerminalParser:
             return ""
         end = at + len(BRACKETED_PASTE_START) - len(self._recent)
         self._recent = ""
-        # The key parser sees an empty paste: it must not wait for the rest of a sequence.
+        # The key parser gets an empty paste, so that it does not wait for the rest of a sequence.
         for message in self._fed(data[:end] + BRACKETED_PASTE_END):
             if not isinstance(message, events.Paste):
                 yield message
@@ -109,12 +109,12 @@ class TerminalParser:
     def _paste(self, rest: str) -> events.Paste:
         text = "".join([*(self._pasted or ()), rest])
         self._pasted = None
-        # Most terminals send a pasted line end as the key that types one; a text with LF was left alone.
+        # Most terminals send pasted line ends as CR; a text with LF was sent unchanged.
         return events.Paste(text if "\n" in text else text.replace("\r", "\n"))
 
 
 def _closing_mark(text: str) -> int:
-    """Where a paste ends: at the last mark before another paste begins, as a pasted text may hold marks."""
+    """Return where a paste, which may contain markers, ends: at the last end marker before the next paste."""
     begin = text.find(BRACKETED_PASTE_START)
     if begin >= 0 and text.rfind(BRACKETED_PASTE_END, 0, begin) < 0:
         begin = -1
@@ -122,7 +122,7 @@ def _closing_mark(text: str) -> int:
 
 
 class _KeyParser(XTermParser):
-    """Textual's parser, which reads the kitty protocol's event types and alternate keys as well.
+    """Textual's parser, extended by the event types and alternate keys of the kitty protocol.
 
     The form of a key is `CSI code:shifted:base ; modifiers:event ; text:… final`
     (https://sw.kovidgoyal.net/kitty/keyboard-protocol/).
@@ -139,7 +139,7 @@ class _KeyParser(XTermParser):
         numbers = [code, shifted, *(text or "").split(":")]
         if event == _RELEASE or not all(map(_is_character, numbers)):
             return [events.Key(Keys.Ignore, sequence)]
-        # Shift alone types the shifted key; with others it is the plain key that they change.
+        # Shift alone types the shifted key; other modifiers apply to the plain key.
         if not text and shifted and modifiers == "2":
             text = shifted
         fields = [code, modifiers, text] if text else [code, modifiers] if modifiers else [code]
@@ -147,36 +147,36 @@ class _KeyParser(XTermParser):
 
 
 def _is_character(number: str) -> bool:
-    """Whether a number is a character's, or is not given."""
+    """Return whether a number is a character's code point, or empty."""
     code = int(number or "0")
     return code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF
 
 
 _STATUS = 129
-"""Exit status of a process that a hang-up ended: 128 + SIGHUP."""
+"""The exit status of a process ended by a hang-up: 128 + SIGHUP."""
 _LAST_SECONDS = 8.0
-"""Time to close connections before the process ends by force."""
+"""Seconds to close connections before the process is ended by force."""
 _TICK_SECONDS = 0.1
 _RESET = (
     b"\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
     b"\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
 )
-"""Turns off paste mode, size reports, mouse, keyboard mode, alternate screen and focus reports."""
+"""Turns off bracketed paste, size reports, mouse, keyboard protocol, alternate screen and focus reports."""
 
 
 def is_suspendable() -> bool:
-    """Whether a shell is there to resume the program: one that leads its session has nobody above it."""
+    """Return whether a shell can resume the process: a session leader has none above it."""
     return os.getpgrp() != os.getsid(0)
 
 
 def let_go_of_terminal(attributes: list[object] | None) -> None:
-    """Leave the terminal as it was, write to nowhere from now on, and end the process soon whatever happens.
+    """Restore the terminal, redirect all further output to nowhere, and end the process in eight seconds.
 
-    `attributes` are those of the terminal before the program used it, None where they are unknown. Textual's
-    writer thread dies of the first write to a terminal that is gone, and once its queue is full every further
-    write waits for ever. Call this after everything is saved.
+    `attributes` are the terminal's attributes before the application started, None if unknown. Call this
+    after everything is saved. Textual's writer thread would end at the first write to a closed terminal, and
+    once its queue is full every write blocks forever.
     """
-    # Where there is no such module there is no such terminal either.
+    # Not at the top: this module exists only on POSIX systems.
     import termios
 
     terminal = os.dup(0) if os.isatty(0) else None
@@ -185,7 +185,7 @@ def let_go_of_terminal(attributes: list[object] | None) -> None:
         os.dup2(nowhere, descriptor)
     os.close(nowhere)
     if terminal is not None:
-        # A terminal that is gone refuses, and there is nobody to leave it to.
+        # A closed terminal needs no reset.
         with suppress(OSError, termios.error):
             os.write(terminal, _RESET)
             if attributes is not None:
@@ -198,17 +198,17 @@ def let_go_of_terminal(attributes: list[object] | None) -> None:
 
 @cache
 def safe_driver(driver: type[Driver]) -> type[Driver]:
-    """A driver of a terminal that survives whatever is typed and sent; other drivers are left as they are."""
+    """Return a driver of a POSIX terminal with our input parser and suspending; others are unchanged."""
     if driver.__name__ != "LinuxDriver":
         return driver
-    # Only where there are such terminals can this be imported.
+    # Not at the top: this module can be imported only on POSIX systems.
     from textual.drivers.linux_driver import LinuxDriver
 
     class TerminalDriver(LinuxDriver):
-        """Textual's driver of a terminal, with our parser and another way to stop and to resume."""
+        """Textual's driver of a POSIX terminal, with our input parser and our suspending and resuming."""
 
         def run_input_thread(self) -> None:
-            """Read what is typed until the driver stops; bytes that are not UTF-8 become U+FFFD."""
+            """Read input until the driver stops; invalid UTF-8 becomes U+FFFD."""
             parser = TerminalParser()
             decode = getincrementaldecoder("utf-8")("replace").decode
             with selectors.SelectSelector() as selector:
@@ -217,15 +217,15 @@ def safe_driver(driver: type[Driver]) -> type[Driver]:
                     if selector.select(_TICK_SECONDS):
                         data = os.read(self.fileno, 4096)
                         if not data:
-                            # A pipe at its end is readable for ever.
+                            # A pipe at its end stays readable.
                             break
-                        # Half a character is not text yet, and an empty text would be the end of input.
+                        # An incomplete character decodes to "", which would be the end of input.
                         if text := decode(data):
                             self._process(parser.feed(text))
                     self._process(parser.tick())
 
         def write(self, data: str) -> None:
-            """Write to the terminal; frames wait until a slow line has carried it."""
+            """Write to the terminal, and let frames wait until a slow connection has carried it."""
             pace_of(self._app).note(len(data.encode(errors="replace")), monotonic())
             super().write(data)
 
@@ -237,14 +237,14 @@ def safe_driver(driver: type[Driver]) -> type[Driver]:
             if self._auto_restart:
                 self.suspend_application_mode()
                 self._must_signal_resume = True
-            # The whole job, as the shell waits for all of it, a launcher such as `uv run` among it.
+            # The whole process group: the shell waits for all of it, including a launcher such as `uv run`.
             os.killpg(0, signal.SIGSTOP)
 
         def _sigcont_application(self, *_: object) -> None:
-            """Take the terminal back only where there is one, and never twice.
+            """Resume application mode if there is still a terminal.
 
-            The kernel sends SIGCONT with a hang-up too, and to a process that was stopped by SIGSTOP, whose
-            driver never let go. Further threads would start beside those that read and write already.
+            The kernel sends SIGCONT with a hang-up too. After SIGSTOP the driver is still in application
+            mode, and has to leave it first, or its threads would be started twice.
             """
             if not self._auto_restart or not os.isatty(self.fileno):
                 return
@@ -257,16 +257,16 @@ def safe_driver(driver: type[Driver]) -> type[Driver]:
 
 
 MOST = 700_000
-"""Bytes above which terminals and multiplexers drop what is to be copied, as Base64 makes a third more."""
+"""Bytes above which terminals and multiplexers ignore a copied text; Base64 adds a third to its size."""
 
 _SHOWN = 24
-"""Characters up to which a text is shown as it was copied."""
+"""Characters up to which a copied text is shown in full."""
 
 
 async def copy_through_tmux(raw: bytes, environment: Mapping[str, str]) -> bool:
-    """Put text into tmux's buffer, and by that into its terminal's clipboard; whether tmux took it.
+    """Put text into tmux's buffer and its terminal's clipboard; return whether tmux accepted it.
 
-    By default tmux takes no OSC 52 from the programs in it (`set-clipboard external`), but sends its own.
+    By default (`set-clipboard external`) tmux ignores OSC 52 from programs within it, but sends its own.
     """
     try:
         process = await asyncio.create_subprocess_exec(
@@ -283,7 +283,7 @@ async def copy_through_tmux(raw: bytes, environment: Mapping[str, str]) -> bool:
 
 
 def copied(text: str, *, is_too_long: bool = False, tmux: bool | None = None) -> str:
-    """What to say of copied text; `tmux` is whether tmux took it, None where there is none."""
+    """Return the message for copied text; `tmux` is whether tmux accepted it, None without tmux."""
     amount = f'Copied "{visible(text)}"' if len(text) <= _SHOWN else f"Copied {len(text):,} characters"
     if is_too_long:
         return f"{amount}, for pasting here only: a terminal's clipboard does not take so much."

@@ -1,4 +1,4 @@
-"""Token counts and ids from an endpoint's own tokenizer, while a person types."""
+"""Token counts and token ids from an endpoint's tokenizer."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from workbench.domain.prompt import Prompt, TextPrompt, TokensPrompt, single_pro
 from workbench.workspace.services import Services
 
 _PAUSE = 0.5
-"""Seconds without an edit after which the prompt is counted."""
+"""Seconds after the last edit until the prompt is counted."""
 
 
 def has_tokenizer(services: Services, endpoint: Endpoint) -> bool:
-    """Whether an endpoint can be asked now; the embedded model is never started for it."""
+    """Return whether an endpoint can tokenize now; the local model is not started for it."""
     return endpoint.tokenizer and services.can_ask(endpoint)
 
 
 def no_tokenizer(endpoint: Endpoint) -> str:
-    """Why an endpoint cannot be asked now, as the beginning of a sentence."""
+    """Return why an endpoint cannot tokenize now, as the beginning of a sentence."""
     return "The local model has not started yet" if endpoint.tokenizer else "This endpoint has no tokenizer"
 
 
 async def token_ids(services: Services, endpoint: Endpoint, text: str) -> tuple[int, ...]:
-    """The token ids of a text. Raises EndpointError, also where the endpoint has no tokenizer to ask."""
+    """Return the token ids of a text. Raises EndpointError, also if the endpoint cannot tokenize now."""
     if not has_tokenizer(services, endpoint):
         raise EndpointError(f"{no_tokenizer(endpoint)}: give token ids")
     try:
@@ -38,17 +38,17 @@ async def token_ids(services: Services, endpoint: Endpoint, text: str) -> tuple[
 
 
 class PromptSize(Struct, frozen=True):
-    """How many tokens a prompt is, as far as the endpoint tells."""
+    """The size of a prompt in tokens."""
 
     tokens: int
-    """Of all its prompts."""
+    """The tokens of all its prompts together."""
     longest: int
-    """Of the longest of them."""
+    """The tokens of the longest prompt."""
     context: int | None
-    """The tokens that a prompt and its answer may take together; None where the endpoint does not say."""
+    """The context size, for a prompt and its answer together; None if the endpoint does not report it."""
 
     def problem(self, max_tokens: int) -> str:
-        """Why a prompt does not fit the context, in one line; empty where it does or that is unknown."""
+        """Return why the prompt does not fit the context, in one line, or an empty string."""
         if self.context is None or self.longest + max_tokens <= self.context:
             return ""
         if self.longest > self.context:
@@ -57,22 +57,22 @@ class PromptSize(Struct, frozen=True):
 
 
 class PromptCounter:
-    """Counts the prompt's tokens once a person stops typing; a newer prompt takes an older one's place."""
+    """Counts the tokens of the prompt after a pause in typing; a new count cancels the one before."""
 
     def __init__(self, services: Services, show: Callable[[PromptSize | None], None]) -> None:
-        """`show` receives the size, or None where it is unknown."""
+        """`show` receives the size, or None if it is unknown."""
         self._services = services
         self._show = show
         self._counting: asyncio.Task[None] | None = None
         self._contexts: dict[tuple[str, str], int | None] = {}
 
     def count(self, endpoint: Endpoint, model: str, prompt: Prompt) -> None:
-        """Count a prompt before long; `model` is the one it would be sent to."""
+        """Count a prompt after a pause, for the context of a model."""
         self.stop()
         self._counting = asyncio.create_task(self._count(endpoint, model, single_prompts(prompt)))
 
     def stop(self) -> None:
-        """Forget what is being counted."""
+        """Cancel the current count."""
         if self._counting is not None:
             self._counting.cancel()
             self._counting = None
