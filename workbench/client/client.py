@@ -14,13 +14,14 @@ from workbench.client.keys import Keys
 from workbench.client.request_attempts import Call, Reply, encode, read_all
 from workbench.client.response_body import ResponseBody
 from workbench.client.retries import can_retry
-from workbench.client.urls import normalise, shown
+from workbench.client.urls import normalise
 from workbench.client.wire_log import WireLog
 from workbench.domain.display import show_bytes
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
 from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.request import Request
+from workbench.domain.url_display import show_url
 
 if TYPE_CHECKING:
     from workbench.client.transport import Transport
@@ -109,7 +110,7 @@ def _token_text(value: Json) -> str:
 def _unreadable(what: str, url: str) -> EndpointError:
     return EndpointError(
         f"The endpoint answered, but not with {what}",
-        shown(url),
+        show_url(url),
         "It may not offer this service; completions may work all the same.",
     )
 
@@ -217,7 +218,9 @@ class Client:
                 return parse(await read_all(reply, _MOST_BYTES))
             except ValueError:
                 raise EndpointError(
-                    "The response is not JSON", shown(url), "Check the base URL: it may lead to a web page."
+                    "The response is not JSON",
+                    show_url(url),
+                    "Check the base URL: it may lead to a web page.",
                 ) from None
 
     async def _call(

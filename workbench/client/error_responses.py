@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 from workbench.client.exact_dialect import Json, Pairs, parse
 from workbench.client.retries import retry_after
-from workbench.client.urls import Urls, shown
+from workbench.client.urls import Urls
 from workbench.domain.display import one_line, show_seconds
 from workbench.domain.errors import EndpointError
 from workbench.domain.json_values import JsonValue
+from workbench.domain.url_display import show_url
 
 Redact = Callable[[str], str]
 
@@ -92,10 +93,10 @@ class ErrorResponse:
 def error_of(answer: ErrorResponse, urls: Urls, tried: str, redact: Redact) -> EndpointError:
     """Return the error of a response with a status other than 2xx; `tried` is the request's URL."""
     if 300 <= answer.status < 400:
-        target = one_line(redact(answer.headers.get("location", "")), 200)
+        target = one_line(show_url(redact(answer.headers.get("location", ""))), 200)
         return EndpointError(
             f"The endpoint sends requests elsewhere (HTTP {answer.status})",
-            f"{shown(tried)} → {target or 'no address given'}",
+            f"{show_url(tried)} → {target or 'no address given'}",
             "Redirects are not followed, so that the key stays where it belongs: correct the base URL.",
             status=answer.status,
         )
@@ -109,7 +110,7 @@ def error_of(answer: ErrorResponse, urls: Urls, tried: str, redact: Redact) -> E
         error.hint = f"Wait {show_seconds(error.retry_after)}, as the endpoint asks. {error.hint}"
     if answer.status == 404:
         error.hint = (
-            f"Tried {shown(tried)}. Check the model's name and the base URL, "
+            f"Tried {show_url(tried)}. Check the model's name and the base URL, "
             f"which may also be {urls.other_base}."
         )
     return error

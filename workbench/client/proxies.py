@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from workbench.client.urls import PORTS, normalise, shown
+from workbench.client.urls import PORTS, normalise
 from workbench.domain.endpoint import PROXY_SCHEMES, Endpoint
 from workbench.domain.errors import EndpointError
+from workbench.domain.url_display import show_url, split_url
 
 
 class Proxy(NamedTuple):
@@ -41,20 +42,14 @@ def proxy_of(endpoint: Endpoint, environment: Mapping[str, str]) -> Proxy | None
 
 def _checked(proxy: Proxy) -> Proxy:
     url = f"http://{proxy.url}" if proxy.variable and "://" not in proxy.url else proxy.url
-    try:
-        parts = urlsplit(url)
-        is_named = bool(parts.hostname) and (parts.port or 1) > 0
-        is_usable = parts.scheme in PROXY_SCHEMES and is_named and url.isprintable()
-        address = shown(url).partition("://")[2]
-    except ValueError:
-        is_usable, address = False, ""
-    if is_usable:
+    parts = split_url(url)
+    if parts is not None and parts.scheme in PROXY_SCHEMES and url.isprintable():
         return proxy._replace(url=url)
     hint = "It looks like http://127.0.0.1:3128 or socks5://127.0.0.1:1080."
-    if address and url.startswith(("socks://", "socks4://", "socks4a://")):
-        hint = f"Write it as socks5://{address} where it is a SOCKS5 proxy."
+    if parts is not None and parts.scheme in ("socks", "socks4", "socks4a"):
+        hint = f"Write it as socks5://{parts.netloc.rpartition('@')[2]} if it is a SOCKS5 proxy."
     named = f"{proxy.variable} is not a usable proxy address"
-    raise EndpointError(named if proxy.variable else "Invalid proxy address", shown(url), hint)
+    raise EndpointError(named if proxy.variable else "Invalid proxy address", show_url(url), hint)
 
 
 def is_exempt(exempt: str, host: str, port: int) -> bool:

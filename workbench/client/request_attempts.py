@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from workbench.client.error_responses import ErrorResponse, error_of
 from workbench.client.keys import MASK, Secret
-from workbench.client.urls import Urls, shown
+from workbench.client.urls import Urls
 from workbench.client.wire_log import WireLog
 from workbench.domain.errors import EndpointError
 from workbench.domain.json_values import JsonObject
+from workbench.domain.url_display import show_url
 
 if TYPE_CHECKING:
     from workbench.client.transport import Transport
@@ -58,7 +59,7 @@ class Call:
         """
         self.sent_at = time.perf_counter()
         if self.wire is not None:
-            self.wire.sending(self.method, shown(self.url), self._authorised(MASK), self.content, self.key)
+            self.wire.sending(self.method, show_url(self.url), self._authorised(MASK), self.content, self.key)
         headers = self._authorised(self.key.reveal())
         try:
             async with self.transport.exchange(self.method, self.url, headers, self.content) as reply:

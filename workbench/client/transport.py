@@ -19,10 +19,10 @@ from workbench.client.pool import Pool
 from workbench.client.proxies import Proxy, proxy_of
 from workbench.client.request_attempts import Reply
 from workbench.client.retries import NotConnectedError
-from workbench.client.urls import shown
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
+from workbench.domain.url_display import show_url
 
 
 def tls_context(endpoint: Endpoint, environment: Mapping[str, str]) -> ssl.SSLContext | None:
@@ -142,7 +142,7 @@ class Transport:
             except _NOT_SENDABLE:
                 raise EndpointError(
                     "The request cannot be sent",
-                    shown(url),
+                    show_url(url),
                     "Check the base URL and the headers in the endpoint's profile.",
                 ) from None
             except _BROKEN as error:
@@ -196,7 +196,7 @@ def _proxy(proxy: Proxy) -> CoreProxy:
         named = f" that {proxy.variable} names" if proxy.variable else ""
         raise EndpointError(
             f"The proxy{named} needs SOCKS support, which is not installed",
-            one_line(shown(proxy.url)),
+            one_line(show_url(proxy.url)),
             "Install it with: pip install 'httpx[socks]'; or name an HTTP proxy.",
         )
     return CoreProxy(_core_url(parsed.url), auth=parsed.raw_auth, headers=parsed.headers.raw)
@@ -207,7 +207,7 @@ def _not_connected(error: Exception, url: str, endpoint: Endpoint) -> NotConnect
     if isinstance(error, httpcore.ConnectTimeout):
         return NotConnectedError(
             f"No connection within {endpoint.timeouts.connect:g} s",
-            shown(url),
+            show_url(url),
             "Check the address, the network and the proxy.",
         )
     if isinstance(error, httpcore.ProxyError):
@@ -220,7 +220,7 @@ def _not_connected(error: Exception, url: str, endpoint: Endpoint) -> NotConnect
         )
     return NotConnectedError(
         "The endpoint cannot be reached",
-        f"{shown(url)}: {message}" if message else shown(url),
+        f"{show_url(url)}: {message}" if message else show_url(url),
         "Is the server running? Check the address, network and proxy.",
     )
 
@@ -230,14 +230,14 @@ def _broken(error: Exception, url: str, endpoint: Endpoint) -> EndpointError:
     if isinstance(error, httpcore.ReadTimeout):
         return EndpointError(
             f"No data received for {endpoint.timeouts.read:g} s",
-            shown(url),
+            show_url(url),
             "Raise the read timeout in the endpoint's profile, or ask for less.",
         )
     if isinstance(error, httpx.DecodingError):
         return _compressed(message)
     return EndpointError(
         "Connection lost",
-        message or shown(url),
+        message or show_url(url),
         "Send it again; if it is lost again, the endpoint or a proxy in between closes it.",
     )
 

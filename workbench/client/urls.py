@@ -6,10 +6,11 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from urllib.parse import urlunsplit
 
 from workbench.domain.display import without_invisible
 from workbench.domain.errors import EndpointError
+from workbench.domain.url_display import show_url, split_url
 
 PORTS = {"http": 80, "https": 443}
 
@@ -45,7 +46,7 @@ class Urls:
     def other_base(self) -> str:
         """The base URL with its version removed, or added if it has none; to suggest after a 404."""
         head, _, last = self.base.rpartition("/")
-        return shown(head if _VERSION.fullmatch(last) else f"{self.base}/v1")
+        return show_url(head if _VERSION.fullmatch(last) else f"{self.base}/v1")
 
     def _at(self, url: str) -> str:
         return f"{url}?{self.query}" if self.query else url
@@ -58,18 +59,14 @@ def normalise(base_url: str) -> Urls:
     Raises EndpointError if it is not an HTTP URL.
     """
     text = "".join(without_invisible(base_url).split())
-    try:
-        if text and "://" not in text:
-            text = f"{'http' if _is_near(urlsplit(f'//{text}').hostname) else 'https'}://{text}"
-        parts = urlsplit(text)
-        host = parts.hostname
-        _ = parts.port
-    except ValueError:
-        parts, host = SplitResult("", "", "", "", ""), None
-    if parts.scheme not in ("http", "https") or not host:
+    if text and "://" not in text:
+        near = split_url(f"//{text}")
+        text = f"{'http' if _is_near(near and near.hostname) else 'https'}://{text}"
+    parts = split_url(text)
+    if parts is None or parts.scheme not in ("http", "https"):
         raise EndpointError(
             "Invalid base URL",
-            shown(text) if text else "It is empty.",
+            show_url(text) if text else "It is empty.",
             "It looks like https://api.example.com/v1; a path such as /completions may follow.",
         )
     path = re.sub(r"/{2,}", "/", parts.path).rstrip("/")
@@ -80,17 +77,6 @@ def normalise(base_url: str) -> Urls:
     if not named and not any(map(_VERSION.fullmatch, path.split("/"))):
         path += "/v1"
     return Urls(urlunsplit((parts.scheme, parts.netloc, path, "", "")), parts.query)
-
-
-def shown(url: str) -> str:
-    """Return a URL without user name, password and query; hide an invalid URL that may contain a secret."""
-    try:
-        parts = urlsplit(url)
-        if parts.hostname and (parts.port or 1) > 0:
-            return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-    except ValueError:
-        pass
-    return "It is not shown, as it may hold a secret." if set("@?#") & set(url) else url
 
 
 def _is_near(host: str | None) -> bool:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from workbench.domain.display import one_line, without_invisible
 from workbench.domain.endpoint import LOCAL, Endpoint, EnvironmentKey
 from workbench.domain.errors import BadValueError, StorageError
+from workbench.domain.url_display import show_url
 from workbench.storage.endpoint_profile import (
     NAME_HINT,
     is_endpoint_name,
@@ -125,7 +126,7 @@ def endpoint_for(name_or_url: str, api_key_env: str | None, loaded: EndpointList
     url = f"http://{name}" if re.fullmatch(_HOST_AND_PORT, name) else name
     if "://" not in url:
         raise BadValueError(
-            f"endpoint: there is no profile named {name!r}",
+            f"endpoint: there is no profile named {show_url(name)!r}",
             hint=f"Known: {', '.join(loaded.endpoints)}; or give a base URL (https://host/v1).",
             field="endpoint",
         )

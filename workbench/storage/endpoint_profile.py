@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from sys import float_info
 from typing import Annotated, Any, TypeAlias
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import Meta, Struct
@@ -20,6 +20,7 @@ from workbench.domain.endpoint import (
     Timeouts,
 )
 from workbench.domain.parameters import PARAMETERS, Range
+from workbench.domain.url_display import split_url
 from workbench.storage.toml_editing import changed
 from workbench.storage.toml_files import Fault, about, table_of, typed, unknown_key
 
@@ -133,12 +134,12 @@ def url_problem(
     url: str, schemes: Sequence[str] = ("http", "https"), example: str = "https://host/v1"
 ) -> str | None:
     """Return the problem with a URL, without repeating the URL; None if it is valid."""
-    try:
-        parts = urlsplit(url)
-        valid = parts.scheme in schemes and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        valid = False
-    if not valid or any(character.isspace() or ord(character) < 0x20 for character in url):
+    parts = split_url(url)
+    if (
+        parts is None
+        or parts.scheme not in schemes
+        or any(character.isspace() or ord(character) < 0x20 for character in url)
+    ):
         return f"must be an address such as {example}"
     if parts.username or parts.password:
         return "must not hold a user name or password"
