@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 from textual._compositor import Compositor
+from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.widget import Widget
 
@@ -18,17 +19,24 @@ from tests.client.loopback import hanging, head
 from tests.tui.scripted import logprob_event, until, workbench
 from workbench.tui import motion
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.motion import Frames, Pace
+from workbench.tui.motion import Frames, pace_of
 from workbench.tui.painting import PaintUpdate, paint_directly
 from workbench.tui.terminal import safe_driver
 from workbench.workspace.services import Services
+
+
+class Animated:
+    """An application of Textual, as far as frames know it."""
+
+    def __init__(self, animation_level: str) -> None:
+        self.animation_level = animation_level
 
 
 class Stage:
     """A widget whose timers fire when a test says so, by a clock that they and the test move."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, animation_level: str = "full") -> None:
-        self.app = SimpleNamespace(pace=Pace(), animation_level=animation_level)
+        self.app = cast(App[Any], Animated(animation_level))
         self.now = 100.0
         self.timers = list[tuple[float, Callable[[], None]]]()
         monkeypatch.setattr(motion, "monotonic", lambda: self.now)
@@ -52,7 +60,7 @@ def pauses(stage: Stage, sizes: Iterator[int], count: int, work: float = 0.002) 
     def draw() -> None:
         drawn.append(stage.now)
         stage.now += work
-        stage.app.pace.note(next(sizes), stage.now)
+        pace_of(stage.app).note(next(sizes), stage.now)
 
     stream = Frames(cast(Widget, stage), draw)
     stream.resume()
@@ -104,10 +112,10 @@ async def test_what_is_written_to_the_terminal_counts_in_bytes(monkeypatch: pyte
     written = list[str]()
     monkeypatch.setattr(LinuxDriver, "write", lambda _, data: written.append(data))
     driver = safe_driver(LinuxDriver)(app)
-    before = app.pace.next_frame
+    before = pace_of(app).next_frame
     driver.write("─" * 1_000_000)
     assert written == ["─" * 1_000_000]
-    assert app.pace.next_frame - before > 9
+    assert pace_of(app).next_frame - before > 9
 
 
 async def test_a_key_is_drawn_at_once_where_frames_have_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +131,7 @@ async def test_a_key_is_drawn_at_once_where_frames_have_to_wait(monkeypatch: pyt
 
     async with workbench(hanging(head() + logprob_event(" marvel"))) as (app, pilot, _):
         monkeypatch.setattr(Compositor, "render_partial_update", note_painted)
-        app.pace.note(100 * 300_000, time.monotonic())
+        pace_of(app).note(100 * 300_000, time.monotonic())
         await pilot.press("f5")
         await until(pilot, lambda: bool(app.main.output.runs) and app.main.output.runs[0].tokens == 1)
         for typed in ("Ā", "Ē", "Ī", "Ō"):
@@ -132,3 +140,10 @@ async def test_a_key_is_drawn_at_once_where_frames_have_to_wait(monkeypatch: pyt
         assert not any("marvel" in row for row in painted)
         await pilot.press("escape")
         await until(pilot, lambda: any("marvel" in row for row in painted))
+
+
+def test_an_application_of_any_kind_has_a_single_pace_for_its_driver_and_frames() -> None:
+    app, other = App[None](), App[None]()
+    pace_of(app).note(300_000, 100.0)
+    assert pace_of(app).next_frame > 100
+    assert pace_of(other).next_frame < 100

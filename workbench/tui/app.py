@@ -43,7 +43,7 @@ from workbench.tui.main.output_pane import OutputPane
 from workbench.tui.main.prompt_editor import PromptEditor
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.main.sparkline import Sparkline
-from workbench.tui.motion import Pace, hold_cursor, is_reduced
+from workbench.tui.motion import hold_cursor, is_reduced
 from workbench.tui.painting import paint_directly
 from workbench.tui.terminal import (
     MOST,
@@ -106,8 +106,6 @@ class WorkbenchApp(App[int]):
         """Which tokens are notable, in every token view."""
         self.flows = Flows(self)
         self._keys = KeyQueue(self, self.flows)
-        self.pace = Pace()
-        """When the next frame of a streaming run may be drawn."""
         self.token_styles = self._styles_now()
         """The styles of tokens in the current theme."""
         self.main = MainScreen(self.workspace, session, mode)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from textual.app import App
 from textual.timer import Timer
@@ -54,10 +55,12 @@ class Pace:
         return self._carried - _SECONDS_BEHIND
 
 
+_PACES: WeakKeyDictionary[App[Any], Pace] = WeakKeyDictionary()
+
+
 def pace_of(app: App[Any]) -> Pace:
-    """Return the pace of an application."""
-    pace = getattr(app, "pace", None)
-    return pace if isinstance(pace, Pace) else Pace()
+    """Return the pace of an application, which its driver and all its frames share."""
+    return _PACES.setdefault(app, Pace())
 
 
 class Frames:
