@@ -112,11 +112,8 @@ def endpoint_for(name_or_url: str, api_key_env: str | None, loaded: EndpointList
     key = _named_key(api_key_env)
     name = without_invisible(name_or_url)
     if not name:
-        raise BadValueError(
-            "endpoint: no endpoint is named",
-            hint="The name is empty: a variable may not be set. Give a profile's name or a base URL.",
-            field="endpoint",
-        )
+        hint = "The name is empty: a variable may not be set. Give a profile's name or a base URL."
+        raise _bad("no endpoint is named", hint)
     if name in loaded.endpoints:
         endpoint = loaded.endpoints[name]
         return endpoint if key is None else endpoint._replace(key=key)
@@ -125,18 +122,15 @@ def endpoint_for(name_or_url: str, api_key_env: str | None, loaded: EndpointList
         raise BadValueError(problem.title, problem.message, problem.hint, field="endpoint")
     url = f"http://{name}" if re.fullmatch(_HOST_AND_PORT, name) else name
     if "://" not in url:
-        raise BadValueError(
-            f"endpoint: there is no profile named {show_url(name)!r}",
-            hint=f"Known: {', '.join(loaded.endpoints)}; or give a base URL (https://host/v1).",
-            field="endpoint",
-        )
+        hint = f"Known: {', '.join(loaded.endpoints)}; or give a base URL (https://host/v1)."
+        raise _bad(f"there is no profile named {show_url(name)!r}", hint)
     if why := url_problem(url):
-        raise BadValueError(
-            f"endpoint: the address {why}",
-            hint="Keys are named by --api-key-env NAME or by a profile.",
-            field="endpoint",
-        )
+        raise _bad(f"the address {why}", "Keys are named by --api-key-env NAME or by a profile.")
     return Endpoint(name=url, base_url=url, key=key)
+
+
+def _bad(why: str, hint: str) -> BadValueError:
+    return BadValueError(f"endpoint: {why}", hint=hint, field="endpoint")
 
 
 def _named_key(variable: str | None) -> EnvironmentKey | None:

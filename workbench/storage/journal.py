@@ -141,7 +141,6 @@ def _header(run: Run) -> str:
 class Recovered(Struct, frozen=True):
     """The contents of a journal."""
 
-    path: Path
     run: Run
     ended: bool
     """Whether the run had ended; otherwise the program ended while it was streaming."""
@@ -173,7 +172,7 @@ def read_journal(path: Path) -> Recovered | None:
         run.outcome = Outcome.TRUNCATED
         run.total = max((choice.at[-1] for choice in run.choices.values() if len(choice)), default=0.0)
         run.note("recovered: the program ended while this was streaming")
-    return Recovered(path, run, ended, offset)
+    return Recovered(run, ended, offset)
 
 
 def _run_of(header: str) -> Run:

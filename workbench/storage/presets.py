@@ -198,10 +198,7 @@ def duplicate_preset(folders: Folders, name: str) -> Preset:
 
     Raises StorageError if the preset does not exist or the file cannot be written.
     """
-    loaded = load_presets(folders)
-    preset = loaded.named(name)._replace(name=_free_name(loaded, name))
-    save_preset(folders, preset)
-    return preset
+    return _save_new(folders, load_presets(folders).named(name))
 
 
 def delete_preset(folders: Folders, name: str) -> None:
@@ -222,10 +219,14 @@ def import_preset(folders: Folders, path: Path) -> Preset:
 
     Raises StorageError if the file is not a preset, or the preset cannot be written.
     """
-    preset = read_preset(path)
-    loaded = load_presets(folders)
-    if preset.name in loaded.presets:
-        preset = preset._replace(name=_free_name(loaded, preset.name))
+    return _save_new(folders, read_preset(path))
+
+
+def _save_new(folders: Folders, preset: Preset) -> Preset:
+    """Save a preset under its name, followed by a number if the name is taken."""
+    taken = load_presets(folders).presets
+    names = chain([preset.name], (f"{preset.name} {number}" for number in count(2)))
+    preset = preset._replace(name=next(name for name in names if name not in taken))
     save_preset(folders, preset)
     return preset
 
@@ -252,10 +253,6 @@ def _twice(path: Path, name: str, first: str) -> StorageError:
         "Change the name in one of the files.",
         path=str(path),
     )
-
-
-def _free_name(loaded: PresetList, name: str) -> str:
-    return next(free for number in count(2) if (free := f"{name} {number}") not in loaded.presets)
 
 
 def _free_file(folders: Folders, name: str) -> Path:

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from workbench.domain.errors import StorageError
 from workbench.domain.json_values import parse_json
-from workbench.storage.files import Folders, write_atomically
+from workbench.storage.files import Folders, read_bytes, write_atomically
 from workbench.storage.session_file import parse_document
 from workbench.storage.session_store import SessionStore
 from workbench.storage.toml_text import tables_in
@@ -28,7 +28,6 @@ from workbench.storage.trash import KEPT, Deleted, Trash, move
 _INDEX_FORMAT = 1
 _TEXT = 4000
 """Maximum characters of prompts and answers that the index keeps per session for searching."""
-_TOKENS = b"\n[[runs.tokens]]\n"
 
 
 class Listed(Struct, frozen=True):
@@ -176,22 +175,12 @@ class Library:
 
 
 def read_listed(path: Path) -> Listed:
-    """Read the list entry of a session file, without its token columns. Raises FileNotFoundError."""
-    stat = path.stat()
+    """Read the list entry of a session file. Raises OSError if there is no file."""
+    stat, raw = path.stat(), b""
     bare = Listed(str(path), "", "", stat.st_mtime, stat.st_size)
     try:
-        raw = path.read_bytes()
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        return msgspec.structs.replace(bare, error=error.strerror or str(error))
-    try:
-        try:
-            # Token columns are most of the file, and lists do not show them.
-            document = parse_document(_without_tokens(raw), path)
-        except StorageError:
-            # A text may contain what looks like token columns; errors need line numbers of the whole file.
-            document = parse_document(raw, path)
+        raw = read_bytes(path)
+        document = parse_document(raw, path)
     except StorageError as error:
         text = raw[:_TEXT].decode(errors="replace")
         return msgspec.structs.replace(bare, text=text, error=error.message, line=error.line)
@@ -205,17 +194,6 @@ def read_listed(path: Path) -> Listed:
         tags=tuple(map(str, tags)) if isinstance(tags, list) else (),
         text="\n".join(_texts(document, runs))[:_TEXT],
     )
-
-
-def _without_tokens(raw: bytes) -> bytes:
-    # A regular expression would block other threads for seconds on a long session.
-    kept, at = [], 0
-    while (start := raw.find(_TOKENS, at)) != -1:
-        kept.append(raw[at:start])
-        at = raw.find(b"\n[[", start + len(_TOKENS))
-        if at == -1:
-            return b"".join(kept)
-    return b"".join((*kept, raw[at:]))
 
 
 def _texts(document: Mapping[str, object], runs: Sequence[Mapping[str, object]]) -> Iterable[str]:
