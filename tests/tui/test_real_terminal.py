@@ -129,7 +129,7 @@ class Streaming:
 
 def kept() -> OpenedSession:
     """The one session that was kept."""
-    (path,) = (Folders.default(os.environ).data / "sessions").glob("*.toml")
+    (path,) = stored()
     return SessionStore.open(path)
 
 
@@ -239,6 +239,86 @@ async def test_a_hang_up_leaves_a_terminal_that_is_still_there_as_it_was() -> No
             assert terminal.written.rindex(switch + b"l") > terminal.written.rindex(switch + b"h"), mode
         assert b"\x1b[<u" in terminal.written
     assert [run.outcome for run in kept().session.runs] == [Outcome.STOPPED]
+
+
+EDITOR = """#!/bin/sh
+trap ': > {0}/got' INT QUIT
+printf EDITING
+until [ -e {0}/go ]; do sleep 0.05; done
+printf ' and left' >> "$1"
+"""
+"""An editor that survives Ctrl+C and Ctrl+\\, and saves once there is a file `go`."""
+
+
+def editor_in(folder: Path) -> dict[str, str]:
+    """The environment with that editor."""
+    path = folder / "editor"
+    path.write_text(EDITOR.format(folder))
+    path.chmod(0o755)
+    return {"EDITOR": str(path), "VISUAL": ""}
+
+
+def save(folder: Path) -> None:
+    """Let that editor save and end."""
+    Path(folder, "go").touch()
+
+
+def stored() -> list[Path]:
+    """The session files there are."""
+    return list((Folders.default(os.environ).data / "sessions").glob("*.toml"))
+
+
+@pytest.mark.parametrize("key", [b"\x03", b"\x1c"])
+async def test_the_terminals_signals_in_an_editor_are_the_editors_and_a_stream_goes_on_meanwhile(
+    key: bytes, tmp_path: Path
+) -> None:
+    answer = Streaming()
+    async with (
+        serving(answer) as loopback,
+        on_terminal(loopback.base_url, environment=editor_in(tmp_path)) as terminal,
+    ):
+        terminal.type(b"\n")
+        await until(lambda: b"walked" in terminal.written)
+        terminal.type(b"\x1bOQ\x1b[20~")
+        await until(lambda: b"EDITING" in terminal.written)
+        terminal.type(key)
+        await until(lambda: Path(tmp_path, "got").exists())
+        answer.go.set()
+        await until(lambda: any('outcome = "complete"' in path.read_text("utf-8") for path in stored()))
+        assert b"homewards" not in terminal.written, "the editor has the terminal"
+        save(tmp_path)
+        await until(lambda: b"homewards" in terminal.written and b"and left" in terminal.written)
+        terminal.type(b"\x11")
+        assert await asyncio.wait_for(terminal.process.wait(), 20) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM])
+async def test_a_signal_ends_it_with_everything_kept_and_the_terminal_as_it_was(number: int) -> None:
+    async with serving(Streaming()) as loopback, on_terminal(loopback.base_url) as terminal:
+        with os.fdopen(os.dup(terminal.controller), "rb") as same:
+            terminal.type(b" then\n")
+            await until(lambda: b"walked" in terminal.written)
+            terminal.process.send_signal(number)
+            assert await asyncio.wait_for(terminal.process.wait(), 20) == 0
+            assert termios.tcgetattr(same)[3] & termios.ECHO
+    (path,) = (Folders.default(os.environ).data / "sessions").iterdir()
+    opened = SessionStore.open(path)
+    assert opened.notes == ()
+    assert opened.session.draft.prompt.endswith(" then")
+    assert [run.outcome for run in opened.session.runs] == [Outcome.STOPPED]
+
+
+async def test_a_termination_waits_for_the_editor_that_has_the_terminal(tmp_path: Path) -> None:
+    async with (
+        serving(Streaming()) as loopback,
+        on_terminal(loopback.base_url, environment=editor_in(tmp_path)) as terminal,
+    ):
+        terminal.type(b"\x1bOQ\x1b[20~")
+        await until(lambda: b"EDITING" in terminal.written)
+        terminal.process.send_signal(signal.SIGTERM)
+        save(tmp_path)
+        assert await asyncio.wait_for(terminal.process.wait(), 20) == 0
+    assert kept().session.draft.prompt.endswith(" and left")
 
 
 async def test_keys_written_in_one_piece_do_what_they_do_one_by_one() -> None:

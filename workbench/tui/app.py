@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import partial
 from math import exp, log
 from pathlib import Path
 from typing import ClassVar
@@ -109,6 +111,11 @@ class WorkbenchApp(App[int]):
         self.token_styles = self._styles_now()
         """The styles of tokens in the current theme."""
         self.main = MainScreen(self.workspace, session, mode)
+        self._has_terminal = asyncio.Event()
+        """Cleared while another program has the terminal."""
+        self._has_terminal.set()
+        self._unseen: list[Callable[[], None]] = []
+        """Toasts to show when the terminal is back."""
         self._demo = demo
         self._is_asking_to_quit = False
 
@@ -160,7 +167,9 @@ class WorkbenchApp(App[int]):
         loop = asyncio.get_running_loop()
         if hasattr(signal, "SIGHUP"):
             loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+            loop.add_signal_handler(signal.SIGQUIT, self._interrupt)
         loop.add_signal_handler(signal.SIGTERM, self._end)
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
 
     def _report_problems(self, title: str, problems: Iterable[StorageError]) -> None:
         for problem in problems:
@@ -275,6 +284,19 @@ class WorkbenchApp(App[int]):
         else:
             self.notify("There is no shell to suspend to.", severity="warning", timeout=4)
 
+    @contextmanager
+    def suspend(self) -> Iterator[None]:
+        """Hand the terminal over to another program; runs continue, and are drawn afterwards."""
+        self._has_terminal.clear()
+        try:
+            with super().suspend():
+                yield
+        finally:
+            self._has_terminal.set()
+            unseen, self._unseen = self._unseen, []
+            for show in unseen:
+                show()
+
     # --- toasts ------------------------------------------------------------------------------------------
 
     def notify(
@@ -289,7 +311,11 @@ class WorkbenchApp(App[int]):
         """Show a toast. Its text may be from files and servers, and is never interpreted as markup."""
         del markup
         text, head = visible(message), one_line(title)
-        super().notify(text, title=head, severity=severity, timeout=timeout, markup=False)
+        show = partial(super().notify, text, title=head, severity=severity, timeout=timeout, markup=False)
+        if self._has_terminal.is_set():
+            show()
+        else:
+            self._unseen.append(show)
 
     # --- quitting ----------------------------------------------------------------------------------------
 
@@ -298,12 +324,18 @@ class WorkbenchApp(App[int]):
         let_go_of_terminal(getattr(self._driver, "attrs_before", None))
         self._end()
 
+    def _interrupt(self) -> None:
+        # Ctrl+C and Ctrl+\\ in an editor send these signals to all processes of the job.
+        if self._has_terminal.is_set():
+            self._end()
+
     @work
     async def _end(self) -> None:
         await self.leave()
 
     async def leave(self) -> None:
-        """Stop the runs, save everything, and exit."""
+        """Stop the runs, save everything, and exit; waits for an editor that has the terminal."""
+        await self._has_terminal.wait()
         self.main.keep()
         await self.workspace.aclose()
         self._remember(replace(self._state, session=str(self.workspace.session_path or "")))

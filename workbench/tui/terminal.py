@@ -224,8 +224,23 @@ def safe_driver(driver: type[Driver]) -> type[Driver]:
                             self._process(parser.feed(text))
                     self._process(parser.tick())
 
+        _is_lent = False
+        """Whether another program has the terminal."""
+
+        def suspend_application_mode(self) -> None:
+            """Hand the terminal over, and drop what is drawn until it is back."""
+            super().suspend_application_mode()
+            self._is_lent = True
+
+        def start_application_mode(self) -> None:
+            """Take the terminal, at the start or when it is back."""
+            self._is_lent = False
+            super().start_application_mode()  # type: ignore[no-untyped-call]
+
         def write(self, data: str) -> None:
             """Write to the terminal, and let frames wait until a slow connection has carried it."""
+            if self._is_lent:
+                return
             pace_of(self._app).note(len(data.encode(errors="replace")), monotonic())
             super().write(data)
 

@@ -20,7 +20,7 @@ from workbench.storage.endpoint_editing import save_endpoint, texts_of
 from workbench.storage.endpoint_list import delete_endpoint, endpoint_for, profile_text, save_profile_text
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.editor.external_editor import edit_text, with_editor
+from workbench.tui.editor.external_editor import edited_text, with_editor
 from workbench.tui.editor.inputs import LineInput
 from workbench.tui.endpoints.endpoint_form import EndpointForm
 from workbench.tui.flows import FlowContext, asks
@@ -272,7 +272,8 @@ class EndpointsScreen(ResultScreen[Endpoint]):
             self._results.pop(changed.name, None)
             self._reload(changed.name)
 
-    def action_open(self) -> None:
+    @asks
+    async def action_open(self, flow: FlowContext) -> None:
         """Edit the endpoint's file in the person's editor; a built-in one is copied by it."""
         name, services = self.highlighted, self._services
         if name is None or "://" in name:
@@ -281,11 +282,11 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         environment = with_editor(services.environment, services.config.editor)
         try:
             text = profile_text(services.folders, name)
-            edited = edit_text(self.app, text, environment, f"{name}.toml")
-            if edited != text:
-                save_profile_text(services.folders, name, edited)
+            async with edited_text(flow.app, text, environment, f"{name}.toml") as edited:
+                if edited != text:
+                    save_profile_text(services.folders, name, edited)
         except WorkbenchError as problem:
-            self.notify(str(problem), title="Endpoint", severity="error")
+            flow.fail(problem, "Endpoint")
             return
         self._reload(name)
         if name == self._current.name:

@@ -17,7 +17,7 @@ from workbench.storage.presets import load_presets
 from workbench.tui.commands.command import SHARED, Command, Where
 from workbench.tui.commands.keymap import CommandTable
 from workbench.tui.commands.table import BY_ID, commands_at
-from workbench.tui.editor.external_editor import edit_text, with_editor
+from workbench.tui.editor.external_editor import edited_text, with_editor
 from workbench.tui.flows import FlowContext
 from workbench.tui.main.palette import ItemKind, palette
 from workbench.tui.popups.jump import Jump
@@ -71,10 +71,10 @@ async def open_config(flow: FlowContext) -> None:
     text = await asyncio.to_thread(_text_of, path)
     services = flow.services
     environment = with_editor(services.environment, services.config.editor)
-    edited = edit_text(flow.app, text, environment, path.name)
-    if edited == text:
-        return
-    await asyncio.to_thread(write_atomically, path, edited.encode())
+    async with edited_text(flow.app, text, environment, path.name) as edited:
+        if edited == text:
+            return
+        await asyncio.to_thread(write_atomically, path, edited.encode())
     problems = load_config(flow.services.folders).problems
     for problem in problems:
         flow.warn(str(problem), path.name)

@@ -20,7 +20,7 @@ from workbench.storage.endpoint_list import EndpointList
 from workbench.storage.variable_files import load_variables
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.editor.external_editor import edit_text, with_editor
+from workbench.tui.editor.external_editor import edited_text, with_editor
 from workbench.tui.editor.inputs import ExactTextArea
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.picker import Box, Item, Picker, Popup
@@ -80,7 +80,8 @@ async def edit_elsewhere(flow: FlowContext) -> None:
     """Edit the prompt in the person's editor."""
     environment = with_editor(flow.services.environment, flow.services.config.editor)
     try:
-        flow.workspace.drafting.set_text(edit_text(flow.app, flow.workspace.drafting.text, environment))
+        async with edited_text(flow.app, flow.workspace.drafting.text, environment) as text:
+            flow.workspace.drafting.set_text(text)
     except WorkbenchError as problem:
         flow.fail(problem, "Editor")
 
