@@ -71,6 +71,7 @@ def edges_of(count: int, columns: int) -> list[int]:
 class Sparkline(Widget):
     """One row of bars; a click goes to the most surprising token of a bar."""
 
+    ALLOW_SELECT = False
     DEFAULT_CSS = """
     Sparkline { height: 1; width: 1fr; }
     """

@@ -18,6 +18,7 @@ from workbench.tui.theme.token_colours import NO_COLOURS, TokenStyles, styles_of
 class Legend(Widget):
     """A row with a sample of each level and its meaning, and a note on the newest answer."""
 
+    ALLOW_SELECT = False
     DEFAULT_CSS = "Legend { height: 1; }"
 
     token_styles: reactive[TokenStyles] = reactive(NO_COLOURS)
