@@ -182,6 +182,20 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_rubbish(tmp_path: Path) -
     assert (blocked / "inside").read_text() == "kept"
 
 
+def test_a_write_deletes_what_a_killed_process_left_long_ago(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    stale, fresh, other = (
+        tmp_path / f".{name}.part" for name in ("config.toml.a1", "config.toml.b2", "kept.toml.a1")
+    )
+    for part in (stale, fresh, other):
+        part.write_text("half")
+    for part in (stale, other):
+        os.utime(part, (0, 0))
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert (stale.exists(), fresh.exists(), other.exists()) == (False, True, True)
+
+
 def test_a_rewritten_file_keeps_its_permissions_and_a_link_stays_one(tmp_path: Path) -> None:
     real = tmp_path / "real.toml"
     real.write_text("old")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -126,3 +127,32 @@ def test_what_may_not_be_written_opens_to_read_only_and_stays_as_it_is(folder: i
         assert notes[0].startswith("read-only: ")
         assert "read-only" in problem
         assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "Free some space for {}."),
+        (errno.EDQUOT, "Free some space for {}."),
+        (errno.EROFS, "Check the permissions in {}."),
+        (errno.ENOENT, "Check that {} is a folder."),
+        (errno.EISDIR, "Move the folder of that name away from {}."),
+        (errno.EIO, "Check the folder {} and its disk."),
+    ],
+)
+def test_what_cannot_be_written_says_what_happened_where_and_what_to_do(
+    number: int, advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(handle: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    store = SessionStore.create(tmp_path / "kept.toml")
+    with monkeypatch.context() as patched, pytest.raises(StorageError) as raised:
+        patched.setattr(os, "fsync", fail)
+        store.rename("title")
+    error = raised.value
+    assert (error.title, error.message) == ("kept.toml cannot be written", os.strerror(number))
+    assert error.hint == advice.format(tmp_path)
+    store.rename("title")
+    store.close()
+    assert SessionStore.open(store.path).session.title == "title"

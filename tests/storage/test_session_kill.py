@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import time
 import tomllib
 from multiprocessing import get_context
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.storage.stream_writer import write_streams
+from workbench.domain.session import Draft
 from workbench.storage.session_store import SessionStore
 
 KILLS = 50
@@ -62,6 +65,42 @@ def test_fifty_kills_lose_no_stored_token_and_leave_a_valid_file(tmp_path: Path)
         if path.stat().st_size > 100_000:
             path.unlink()
             stored.clear()
+
+
+def _write_and_die(path: Path, prompt: str) -> None:
+    store = SessionStore.open(path, create=True).store
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setattr(os, "fsync", lambda handle: os.kill(os.getpid(), signal.SIGKILL))
+    if prompt:
+        store.save_draft(Draft(prompt=prompt))
+    else:
+        store.rename("another title")
+
+
+@pytest.mark.parametrize("prompt", ["", "typed"], ids=["file", "draft"])
+@pytest.mark.parametrize("name", ["killed", "x" * 245])
+def test_a_kill_in_the_middle_of_a_rewrite_leaves_nothing_beside_the_file_for_ever(
+    name: str, prompt: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"{name}.toml"
+    store = SessionStore.create(path)
+    store.rename("title")
+    process = get_context("fork").Process(target=_write_and_die, args=(path, prompt))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    left = {other for other in tmp_path.iterdir() if other.suffix == ".part"}
+    assert left
+    # That of a window that is open is not stale.
+    mine = store._sidecars.part
+    mine.write_text("being written")
+    opened = SessionStore.open(path)
+    assert {other for other in tmp_path.iterdir() if other.suffix == ".part"} == {mine}
+    assert opened.session.title == "title"
+    mine.unlink()
+    opened.store.close()
+    store.close()
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.slow

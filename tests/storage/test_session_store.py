@@ -141,6 +141,17 @@ def test_tokens_replaced_after_they_were_stored_are_recovered_as_replaced(path: 
     assert again.choices[0].texts() == [" b", "c"]
 
 
+def test_a_run_that_is_in_the_file_is_not_said_to_be_recovered(path: Path) -> None:
+    run = _run()
+    store = _started(path, run)
+    store._journal(run).end(run)
+    _abandon(store)
+    opened = SessionStore.open(path)
+    assert (opened.notes, len(opened.session.runs)) == ((), 1)
+    opened.store.close()
+    assert list(path.parent.iterdir()) == [path]
+
+
 def test_an_append_torn_anywhere_is_repaired_from_its_journal(path: Path) -> None:
     run = _run(prompt="x\n[[runs]]\ny")
     whole = run_to_toml(run).encode()

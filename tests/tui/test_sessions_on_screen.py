@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Label
 
 from tests.cli.test_run import workbench as command_line
 from tests.client.loopback import answering, hanging, head, in_turn
@@ -248,6 +248,9 @@ async def test_leaving_asks_while_something_cannot_be_saved() -> None:
         await until(pilot, partial(run_ended, app))
         await pilot.press("ctrl+q")
         await until(pilot, lambda: isinstance(app.screen, Question))
+        question = str(app.screen.query(Label).first().visual)
+        folder = Path(os.environ["WORKBENCH_HOME"], "data", "sessions")
+        assert question.endswith(f"cannot be written. Not a directory. Check that {folder} is a folder.")
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
         free()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from workbench.cli.messages import print_notes
 from workbench.domain.choice import Choice
+from workbench.domain.display import sentences
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Session
@@ -39,13 +40,11 @@ def open_for_writing(name: str) -> Iterator[Keeper]:
         problems, notes = keeper.take_problems()
         print_notes(notes, "workbench: ")
     if not is_written:
-        why = " ".join(f"{problems[-1].title}: {problems[-1].message}".split()) if problems else ""
-        raise StorageError(
-            "The result is not kept in the session, or only in part",
-            why,
-            "Free some space or check the folder, and run it again.",
-            path=name,
-        )
+        why, hint = "", "Check the folder, and run it again."
+        if problems:
+            why = " ".join(f"{problems[-1].title}: {problems[-1].message}".split())
+            hint = sentences(problems[-1].hint, "Then run it again.")
+        raise StorageError("The result is not kept in the session, or only in part", why, hint, path=name)
 
 
 def read_session(name: str) -> Session:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Mapping
@@ -89,6 +90,25 @@ def file_error(
     return StorageError(f"{one_line(path.name, 80)} {what}", message, hint, path=str(path), line=line)
 
 
+def not_written(path: Path, error: OSError) -> StorageError:
+    """Return the error of a file that cannot be written, with where it is and what to do about it."""
+    folder = one_line(str(path.absolute().parent), 200)
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
+            hint = f"Free some space for {folder}."
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            hint = f"Check the permissions in {folder}."
+        case errno.ENOENT | errno.ENOTDIR | errno.EEXIST:
+            hint = f"Check that {folder} is a folder."
+        case errno.EISDIR:
+            hint = f"Move the folder of that name away from {folder}."
+        case errno.ENAMETOOLONG | errno.ELOOP:
+            hint = "Choose another name."
+        case _:
+            hint = f"Check the folder {folder} and its disk."
+    return file_error(path, "cannot be written", error, hint)
+
+
 def followed(path: Path) -> Path:
     """Return the target of a symbolic link; the path itself if it is not a link or cannot be resolved."""
     try:
@@ -97,30 +117,54 @@ def followed(path: Path) -> Path:
         return path
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+PART = ".part"
+"""The suffix of the temporary files of `write_atomically`."""
+_STALE_SECONDS = 3600.0
+"""Seconds after which a temporary file is left over from a process that was killed."""
+
+
+def write_atomically(path: Path, data: bytes, part: Path | None = None) -> None:
     """Write a file atomically: a reader, or a crash, sees either the old or the new content.
 
-    A missing folder is created. An existing file keeps its permissions, a symbolic link is followed. Raises
-    StorageError if the file cannot be written; the old file is then unchanged.
+    A missing folder is created. An existing file keeps its permissions, a symbolic link is followed. `part`
+    is the temporary file in the same folder, if no one else uses it. Raises StorageError if the file cannot
+    be written; the old file is then unchanged.
     """
     target = followed(path)
-    temporary: str | None = None
+    temporary: Path | None = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        # File names are limited to 255 bytes.
-        handle, temporary = tempfile.mkstemp(".part", f".{target.name[:40]}.", target.parent)
+        handle, temporary = _new_part(target) if part is None else _opened(part)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
-            Path(temporary).chmod(target.stat().st_mode & 0o7777)
-        Path(temporary).replace(target)
+            temporary.chmod(target.stat().st_mode & 0o7777)
+        temporary.replace(target)
         temporary = None
     except OSError as error:
-        hint = "Free some space or check the folder's permissions; nothing was changed."
-        raise file_error(path, "cannot be written", error, hint) from None
+        raise not_written(path, error) from None
     finally:
         if temporary is not None:
             with suppress(OSError):
-                Path(temporary).unlink()
+                temporary.unlink()
+
+
+def _opened(part: Path) -> tuple[int, Path]:
+    part.unlink(missing_ok=True)
+    return os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600), part
+
+
+def _new_part(target: Path) -> tuple[int, Path]:
+    """Open a temporary file under an unused name, and delete those that killed processes left."""
+    # File names are limited to 255 bytes.
+    prefix = f".{target.name[:40]}."
+    handle, name = tempfile.mkstemp(PART, prefix, target.parent)
+    # Compared with each other, as the clock of the disk may be another computer's.
+    oldest = os.fstat(handle).st_mtime - _STALE_SECONDS
+    with suppress(OSError):
+        for other in target.parent.iterdir():
+            if other.name.startswith(prefix) and other.suffix == PART and other.lstat().st_mtime < oldest:
+                other.unlink()
+    return handle, Path(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,17 +41,19 @@ class Found(Struct, frozen=True):
                 path.unlink()
 
 
-def recover(path: Path, raw: bytes, orphans: list[Path], error: StorageError | None) -> Found:
+def recover(
+    path: Path, raw: bytes, orphans: list[Path], error: StorageError | None, stored: Collection[str]
+) -> Found:
     """Read the sidecars of closed windows, and truncate an append that they did not finish.
 
-    `error` is the parse error of the file, if any. The caller must hold the file's lock. Raises OSError or
-    StorageError.
+    `error` is the parse error of the file, if any; `stored` are the ids of the runs known to be in it. The
+    caller must hold the file's lock. Raises OSError or StorageError.
     """
     journals = [(orphan, read_journal(orphan)) for orphan in orphans if orphan.suffix == ".run"]
     found = (journal for _, journal in journals if journal is not None)
     recovered = sorted(found, key=lambda journal: journal.run.started)
     repairs = _repair(path, raw, recovered, error)
-    notes = repairs + [_note(journal) for journal in recovered]
+    notes = repairs + [_note(journal) for journal in recovered if journal.run.id not in stored]
     read = [(orphan, read_draft(orphan)) for orphan in orphans if orphan.suffix == ".draft"]
     drafts = [(orphan, stored) for orphan, stored in read if stored is not None]
     owned = [orphan for orphan, stored in drafts if stored.owned]

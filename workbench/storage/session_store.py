@@ -18,7 +18,7 @@ from workbench.domain.display import one_line
 from workbench.domain.errors import BusyError, StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session, in_order
-from workbench.storage.files import file_error, followed, read_bytes, write_atomically
+from workbench.storage.files import file_error, followed, not_written, read_bytes, write_atomically
 from workbench.storage.journal import Increment, Journal
 from workbench.storage.recovery import recover
 from workbench.storage.run_format import run_to_toml, with_order, with_runs
@@ -118,7 +118,7 @@ class SessionStore:
         except FileNotFoundError:
             pass
         except OSError as error:
-            raise file_error(path, "cannot be made", error, "Choose another name or folder.") from None
+            raise not_written(path, error) from None
         else:
             raise file_error(path, "exists already", hint="Open it, or choose another name.")
         with _disk_errors(path):
@@ -158,7 +158,7 @@ class SessionStore:
     def _recover(self, orphans: list[Path]) -> OpenedSession:
         raw = read_bytes(self.path, hint=_UNREADABLE)
         opened = self._opened(raw)
-        found = recover(self.path, raw, orphans, opened.error)
+        found = recover(self.path, raw, orphans, opened.error, self._stored)
         if found.repaired:
             opened = self._opened(read_bytes(self.path, hint=_UNREADABLE))
         if opened.error is not None:
@@ -341,7 +341,7 @@ class SessionStore:
             self._stored = {run.id for run in stored}
         # TOML strings escape CR, so changing the line ends does not change texts.
         head, body = head.replace(b"\n", line_end), body.replace(b"\n", line_end)
-        write_atomically(self.path, head + body)
+        write_atomically(self.path, head + body, self._sidecars.part)
         self._known = FileState.of(self.path, head + body, len(head), draft)
         self._changed.clear()
         if self.owns_draft:
@@ -468,7 +468,7 @@ class SessionStore:
             if not journals:
                 return self._read_news()
             raw = self.path.read_bytes()
-            found = recover(self.path, raw, journals, error_in(raw, self.path))
+            found = recover(self.path, raw, journals, error_in(raw, self.path), self._stored)
             news = self._read_news()
             have = {run.id for run in self.session.runs}
             for run in found.runs:
@@ -555,8 +555,7 @@ def _disk_errors(path: Path) -> Iterator[None]:
             path=str(path),
         ) from None
     except OSError as error:
-        hint = "Free some space or check the permissions."
-        raise file_error(path, "cannot be written", error, hint) from None
+        raise not_written(path, error) from None
 
 
 def take_over(mine: Session, theirs: Session, *, keeps: Collection[str] = ()) -> None:

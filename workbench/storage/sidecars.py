@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from workbench.domain.json_values import parse_json
 from workbench.domain.session import Draft
-from workbench.storage.files import write_atomically
+from workbench.storage.files import PART, write_atomically
 from workbench.storage.session_format import draft_from_table, draft_to_table
 from workbench.storage.toml_files import BadField
 from workbench.storage.toml_text import parse, sound, toml_table
@@ -140,9 +140,17 @@ class Sidecars:
         """The path of this window's draft."""
         return self._at(f"{self._window}.draft")
 
+    @property
+    def part(self) -> Path:
+        """The path of the temporary file of this window's writes to the session file."""
+        return self._at(f"{self._window}{PART}")
+
     @contextmanager
     def orphans(self) -> Iterator[list[Path]]:
-        """Yield the drafts and journals of closed windows, locked against other windows. Raises OSError."""
+        """Yield the drafts and journals of closed windows, locked against other windows. Raises OSError.
+
+        Their unfinished writes are deleted.
+        """
         held: list[BaseFileLock] = []
         mine: list[Path] = []
         try:
@@ -150,13 +158,20 @@ class Sidecars:
             for path in sorted(self._folder.iterdir()):
                 own_name = path.name.removeprefix(self._prefix)
                 window, _, suffix = own_name.partition(".")
-                if own_name == path.name or suffix.rpartition(".")[2] not in ("draft", "run", "alive"):
+                if own_name == path.name or suffix.rpartition(".")[2] not in (
+                    "draft",
+                    "run",
+                    "alive",
+                    "part",
+                ):
                     continue
                 if window not in gone:
                     lock = self._lock_at(f"{window}.alive")
                     gone[window] = _try(lock)
                     held.extend([lock] if gone[window] else [])
-                if gone[window] and not suffix.endswith("alive"):
+                if gone[window] and suffix.endswith(PART[1:]):
+                    path.unlink(missing_ok=True)
+                elif gone[window] and not suffix.endswith("alive"):
                     mine.append(path)
             yield mine
         finally:
@@ -177,7 +192,8 @@ def _try(lock: BaseFileLock) -> bool:
 def write_draft(path: Path, draft: Draft, owned: bool) -> None:
     """Store a draft in a sidecar. Raises StorageError."""
     text = sound("".join(toml_table(draft_to_table(draft))))
-    write_atomically(path, dumps({"owned": owned, "draft": text}).encode())
+    part = path.with_name(f"{path.name}{PART}")
+    write_atomically(path, dumps({"owned": owned, "draft": text}).encode(), part)
 
 
 def read_draft(path: Path) -> StoredDraft | None:

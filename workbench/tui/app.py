@@ -24,7 +24,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, TextArea
 from textual.worker import Worker
 
-from workbench.domain.display import one_line, visible
+from workbench.domain.display import one_line, sentences, visible
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
 from workbench.domain.token_levels import Mode, Thresholds
@@ -353,9 +353,8 @@ class WorkbenchApp(App[int]):
             if self.workspace.runs.is_streaming:
                 agreed = await flow.confirmed("A completion is streaming.", "stop and quit", "stay")
             elif problem := await self.workspace.problem_in_saving():
-                agreed = await flow.confirmed(
-                    f"Not saved: {one_line(problem, 200)}", "quit without it", "stay"
-                )
+                reason = one_line(sentences(*problem.splitlines()), 400)
+                agreed = await flow.confirmed(f"Not saved: {reason}", "quit without it", "stay")
             else:
                 agreed = True
         finally:
