@@ -102,6 +102,18 @@ async def test_a_comparison_is_one_line_that_unfolds_and_opens_again() -> None:
         assert len(loopback.requests) == sent
 
 
+async def test_the_keys_are_on_a_block_again_after_the_window_was_too_small() -> None:
+    async with workbench(answering(answer(" in", "."))) as (app, pilot, _):
+        await compare(app, pilot)
+        await pilot.press("f4")
+        await until(pilot, lambda: app.main.footer.where is Where.GROUP)
+        await pilot.resize_terminal(50, 12)
+        await until(pilot, lambda: app.main.focused is None)
+        await pilot.resize_terminal(120, 40)
+        await until(pilot, lambda: app.main.focused is not None)
+        assert app.main.where is Where.GROUP
+
+
 async def test_a_sweep_opens_as_its_grid_also_after_the_next_start() -> None:
     async with workbench(longer_when_hotter()) as (app, pilot, loopback):
         await sweep(app, pilot, "top_p=1,0.5", "temperature=0:0.4:0.2", "2")

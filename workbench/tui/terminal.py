@@ -114,11 +114,9 @@ class TerminalParser:
 
 
 def _closing_mark(text: str) -> int:
-    """Return where a paste, which may contain markers, ends: at the last end marker before the next paste."""
-    begin = text.find(BRACKETED_PASTE_START)
-    if begin >= 0 and text.rfind(BRACKETED_PASTE_END, 0, begin) < 0:
-        begin = -1
-    return text.rfind(BRACKETED_PASTE_END, 0, begin if begin >= 0 else len(text))
+    """Return where a paste ends, or -1: at the last end marker before the next paste; texts may hold some."""
+    end = text.partition(BRACKETED_PASTE_START)[0].rfind(BRACKETED_PASTE_END)
+    return end if end >= 0 else text.rfind(BRACKETED_PASTE_END)
 
 
 class _KeyParser(XTermParser):

@@ -1,4 +1,4 @@
-"""The output: the transcript of all runs, what went wrong, and keys for the token under the cursor."""
+"""The output pane: the transcript of all runs, the last error, and keys for the token under the cursor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from workbench.domain.choice import Alternative, Choice, Token
+from workbench.domain.choice import Alternative, Choice
 from workbench.domain.display import visible
 from workbench.domain.run import Failure, Run
 from workbench.domain.run_group import RunGroup
@@ -32,11 +32,11 @@ from workbench.workspace.run_state import figures_of
 from workbench.workspace.runs import SelectedToken
 
 FIGURES_EVERY = 8
-"""How many frames pass from one showing of the figures to the next."""
+"""Frames between two updates of the figures."""
 
 
 class OutputPane(Vertical):
-    """Shows runs as they grow; tells what a person wants done with a token or an answer."""
+    """A pane with the transcript of the runs, which updates as they stream."""
 
     DEFAULT_CSS = """
     OutputPane { padding: 0 1; }
@@ -53,7 +53,7 @@ class OutputPane(Vertical):
     bars = getters.query_one(Sparkline)
 
     class AlternativeTaken(Message):
-        """A branch with an alternative in a token's place is wanted."""
+        """A branch with an alternative in place of a token was requested."""
 
         def __init__(self, run: Run, choice: Choice, position: int, alternative: Alternative) -> None:
             super().__init__()
@@ -63,30 +63,21 @@ class OutputPane(Vertical):
             self.alternative = alternative
 
     class InspectRequested(Message):
-        """The inspector is to get the focus."""
+        """The focus was requested to move to the inspector."""
 
     class TokenFocused(Message):
-        """The cursor is on another token."""
-
-        def __init__(self, run: Run, choice: Choice, token: Token) -> None:
-            super().__init__()
-            self.run = run
-            self.choice = choice
-            self.token = token
-
-    class TokenLost(Message):
-        """No token is under the cursor any more."""
+        """Another token is under the cursor, or none, or its run changed."""
 
     def __init__(self, *, id: str | None = None, classes: str = "") -> None:
         super().__init__(id=id, classes=f"{classes} -empty")
         self.error = ErrorBlock()
-        """What went wrong; on the screen from the first failure on."""
+        """The last error; mounted at the first one."""
         self.blocks = RunBlocks()
-        """The runs shown, and the block that the keys are on."""
+        """The runs shown, and the selected group."""
         self._shown = 0
         self._pulls = 0
         self._mode_before = Mode.FITTED
-        """What the colours showed before a second scoring."""
+        """The mode before a second scoring was shown."""
         self._is_stale = False
         self.border_title = "Output"
 
@@ -103,7 +94,7 @@ class OutputPane(Vertical):
         return self.blocks.runs
 
     def show_runs(self, runs: Sequence[Run]) -> None:
-        """Show these runs and no others."""
+        """Replace all runs."""
         self.blocks.show(runs)
         self.set_class(not runs, "-empty")
         self.error.hide()
@@ -114,19 +105,19 @@ class OutputPane(Vertical):
             if self.view.mode is Mode.DIFFERENCE:
                 self.view.mode = self._mode_before
         self._show_figures()
-        self._post_token()
+        self.post_message(self.TokenFocused())
 
     def show_text(self, text: str, line: int) -> None:
-        """Show the text of a file that is not a session, with its lines numbered, and go to one of them."""
+        """Show the text of a file that is not a session, with line numbers, and scroll to a line."""
         lines = [f"{number:5}  {row}" for number, row in enumerate(text.split("\n"), 1)]
         self.remove_class("-empty")
         self.view.set_sections([Section("text", "── the file as text", "\n".join(lines))])
-        self._post_token()
-        # With a few lines before it.
+        self.post_message(self.TokenFocused())
+        # Three lines above it stay in view.
         self.view.show_offset("text", sum(len(row) + 1 for row in lines[: max(line - 4, 0)]))
 
     def begin(self, run: Run) -> None:
-        """Show a new run below all others."""
+        """Append a new run, and follow it."""
         self.error.hide()
         for section in self.blocks.newest_answer():
             self.view.update_section(section)
@@ -135,12 +126,12 @@ class OutputPane(Vertical):
         self._add(run)
         self.remove_class("-empty")
         self._shown = 0
-        # Who asks for an answer wants to see it come, wherever the cursor is.
+        # The new answer is followed wherever the cursor is.
         self.view.follow_end()
         self._show_figures()
 
     def add(self, runs: Sequence[Run]) -> None:
-        """Show runs that are over below all others; who reads stays where they are."""
+        """Append completed runs, without scrolling."""
         for section in self.blocks.newest_answer():
             self.view.update_section(section)
         self.set_class(not (self.runs or runs), "-empty")
@@ -150,7 +141,7 @@ class OutputPane(Vertical):
         self._show_figures()
 
     def _add(self, run: Run) -> None:
-        """Show a run at the end, as its own or in its block."""
+        """Append a run, by itself or in its group."""
         if not self.blocks.add(run):
             self._show_blocks()
             return
@@ -160,11 +151,11 @@ class OutputPane(Vertical):
             self.view.add_section(section)
 
     def _show_blocks(self) -> None:
-        """Show the runs anew where a block has begun, moved, or is folded otherwise."""
+        """Replace the sections after a group was added, moved, folded or unfolded."""
         self.view.set_sections(self.blocks.sections(self.view.sections))
 
     def pull(self) -> None:
-        """Show what the newest run has got since."""
+        """Show what the newest run received since the last call."""
         if not self.runs:
             return
         run = self.runs[-1]
@@ -174,26 +165,26 @@ class OutputPane(Vertical):
             self._is_stale = True
         self._is_stale |= self.view.pull()
         self._pulls += 1
-        # Figures stand in the frame, and another frame draws the whole pane again.
+        # The figures are in the border, and a new border redraws the whole pane.
         if self._is_stale and self._pulls % FIGURES_EVERY == 0:
             self._show_figures()
 
     def show_waiting(self, message: str) -> None:
-        """Say below the newest run why it waits, as long as nothing came of it."""
+        """Show why the newest run waits, if it has received nothing yet."""
         run = self.runs[-1] if self.runs else None
         if run is not None and run.is_running and not run.choices:
             for section in self.blocks.sections_of(run):
                 self.view.update_section(replace(section, figures=visible(message)))
 
     def end(self, run: Run) -> None:
-        """Show a run's end; nothing where it is no longer shown."""
+        """Show the end of a run, if it is still shown."""
         if run in self.blocks:
             self._show_choices(run)
             self._show_figures()
-            self._post_token()
+            self.post_message(self.TokenFocused())
 
     def fail(self, failure: Failure, where: str, field: str = "", *, was_sent: bool = True) -> None:
-        """Show what went wrong; an answer before it stays, dimmed."""
+        """Show a failure, and dim the answer before it."""
         if not self.error.is_attached:
             self.mount(self.error)
         self.error.show(failure, where, field, was_sent=was_sent)
@@ -201,12 +192,12 @@ class OutputPane(Vertical):
             self.view.update_section(section)
         run = self.runs[-1] if self.runs else None
         if was_sent and run is not None and not run.choices:
-            # The block says it, as long as it is there.
+            # The error block shows the message.
             for section in self.blocks.sections_of(run):
                 self.view.update_section(replace(section, figures=section.figures.partition("\n")[2]))
 
     def _show_choices(self, run: Run) -> None:
-        """Bring a run's sections up to date; new choices are put where their index says."""
+        """Update the sections of a run; new choices are inserted in the order of their indexes."""
         sections = self.blocks.sections_of(run)
         known = {section.key for section in self.view.sections}
         if all(section.key in known for section in sections):
@@ -218,14 +209,14 @@ class OutputPane(Vertical):
 
     def _show_figures(self) -> None:
         self._is_stale = False
-        # Those of a run that is over stand in its title. They are of the run that the bars show too.
+        # Figures of the run that the sparkline shows; a completed run has them in its title.
         run = self.answer[0] if self.answer else self.runs[-1] if self.runs else None
         self.border_subtitle = Content(figures_of(run)) if run is not None and run.is_running else ""
         self._show_bars()
 
     @on(events.Resize)
     def _show_bars(self) -> None:
-        """Show the surprise over the whole answer that has the cursor, else over the newest."""
+        """Show the surprisal of the answer under the cursor, else of the newest answer."""
         if self.bars.display:
             found, answer = self.token, self.answer
             self.bars.show(answer[1] if answer else None, found[2] if found else None)
@@ -233,11 +224,11 @@ class OutputPane(Vertical):
     # --- the token under the cursor ----------------------------------------------------------------------
 
     def focus_view(self) -> None:
-        """Give the transcript the focus at once: the next key may be waiting already."""
+        """Focus the transcript immediately, as the next key may already be waiting."""
         self.screen.set_focus(self.view)
 
     def go_to(self, run: Run, choice: Choice | None = None, position: int | None = None) -> None:
-        """Go to a token of a run, the first of its answer where none is named."""
+        """Move the cursor to a token of a run; by default to the first of its answer."""
         if choice is None:
             choice = next(iter(run.ordered), None)
         key = key_of(run, choice.index if choice is not None else 0)
@@ -248,7 +239,7 @@ class OutputPane(Vertical):
             return
         self.focus_view()
         self._leave_group()
-        # A token may still be on its way from the run to the view.
+        # The view may not have pulled the token yet.
         self.view.pull()
         self.view.show_section(key)
         if choice is not None and len(choice):
@@ -267,15 +258,7 @@ class OutputPane(Vertical):
         if self.view.cursor is not None:
             self._leave_group()
         self._show_figures()
-        self._post_token()
-
-    def _post_token(self) -> None:
-        """Post which token is under the cursor now, also where the cursor has not moved."""
-        if (found := self.token) is None:
-            self.post_message(self.TokenLost())
-        else:
-            run, choice, position = found
-            self.post_message(self.TokenFocused(run, choice, choice.token(position)))
+        self.post_message(self.TokenFocused())
 
     @on(Sparkline.Jumped)
     def _go_to_bar(self, event: Sparkline.Jumped) -> None:
@@ -284,7 +267,7 @@ class OutputPane(Vertical):
             self.go_to(*answer, event.position)
 
     def action_branch(self, digit: int) -> None:
-        """Ask for a branch with an alternative, by its number in the inspector's list."""
+        """Request a branch with an alternative, by its number in the inspector's list."""
         if (found := self.token) is None:
             self.notify(NO_TOKEN, timeout=3)
             return
@@ -297,7 +280,7 @@ class OutputPane(Vertical):
 
     @property
     def answer(self) -> tuple[Run, Choice] | None:
-        """The answer with the cursor, else the newest one; none where the keys are on a block."""
+        """The answer under the cursor, else the newest one; None if a group is selected."""
         if (found := self.token) is not None:
             return found[0], found[1]
         if self.blocks.current is not None:
@@ -306,7 +289,7 @@ class OutputPane(Vertical):
         return None if newest is None else (newest, newest.ordered[0])
 
     def action_run(self, step: int) -> None:
-        """Go to the next or previous run's first token, or to a block; to the newest one from nowhere."""
+        """Move to the next or previous run or group; without a cursor, to the newest."""
         stops = [entry for entry in self.blocks.entries() if isinstance(entry, RunGroup) or entry.tokens]
         if not stops:
             self.notify("No runs yet.", timeout=3)
@@ -322,7 +305,7 @@ class OutputPane(Vertical):
                 self.go_to(run)
 
     def go_to_group(self, group: RunGroup) -> None:
-        """Have the keys on the header of a comparison, a sweep or a prompt set."""
+        """Select the header of a comparison, a sweep or a prompt set."""
         before, self.blocks.current = self.blocks.current, group
         self.view.leave_token()
         for changed in (before, group):
@@ -330,10 +313,10 @@ class OutputPane(Vertical):
                 self.view.update_section(self.blocks.header_of(changed))
         self.view.show_section(group_key(group))
         self._show_figures()
-        self._post_token()
+        self.post_message(self.TokenFocused())
 
     def go_to_newest_group(self) -> None:
-        """Have the keys on the newest entry where that is a block and they are on nothing else."""
+        """Select the group of the newest run, if neither a token nor a group is selected."""
         newest = self.blocks.group_of(self.runs[-1]) if self.runs else None
         if newest is not None and self.blocks.current is None and self.token is None:
             self.go_to_group(newest)
@@ -344,7 +327,7 @@ class OutputPane(Vertical):
             self.view.update_section(self.blocks.header_of(group))
 
     def action_fold(self) -> None:
-        """Fold the block that the keys are on or in, or unfold it."""
+        """Fold or unfold the selected group, or the group of the token under the cursor."""
         found = self.token
         group = self.blocks.current if found is None else self.blocks.group_of(found.run)
         if group is None:
@@ -355,13 +338,13 @@ class OutputPane(Vertical):
         self.go_to_group(group)
 
     def action_inspect(self) -> None:
-        """Go to the inspector."""
+        """Focus the inspector."""
         if self.view.cursor is None:
             self.view.action_token(1)
         self.post_message(self.InspectRequested())
 
     def action_copy_answer(self) -> None:
-        """Copy the selection, else the answer's exact text."""
+        """Copy the selection, else the exact text of the answer."""
         text = self.view.selected_text()
         if not text and self.blocks.current is not None:
             self.notify("Space unfolds the runs, to copy one.", timeout=3)
@@ -370,31 +353,31 @@ class OutputPane(Vertical):
         if text:
             self.app.copy_to_clipboard(text)
 
-    # --- how it looks ------------------------------------------------------------------------------------
+    # --- colours and search ------------------------------------------------------------------------------
 
     def action_cycle_colour(self) -> None:
-        """Let the colours tell the next thing."""
+        """Colour tokens by the next measure."""
         self.view.mode = self.view.mode.next(is_scored_twice=self.view.second is not None)
 
     def show_second(self, second: SecondScoring) -> None:
-        """Colour an answer by how much more another model is surprised."""
+        """Colour an answer by its difference in surprisal to a second model."""
         if self.view.mode is not Mode.DIFFERENCE:
             self._mode_before = self.view.mode
         self.view.second, self.view.mode = second, Mode.DIFFERENCE
-        self._post_token()
+        self.post_message(self.TokenFocused())
 
     def action_toggle_whitespace(self) -> None:
-        """Show blanks, tabs and line ends, or not."""
+        """Show or hide spaces, tabs and newlines."""
         self.view.whitespace = not self.view.whitespace
 
     def action_toggle_boundaries(self) -> None:
-        """Underline every other token, or not."""
+        """Underline every second token, or stop doing so."""
         self.view.boundaries = not self.view.boundaries
 
     def action_find(self) -> None:
-        """Ask for a text to find."""
+        """Open the search."""
         if not self.query("#find"):
-            # Made when it is first wanted: the first paint does not wait for it.
+            # Mounted on first use, so that it does not delay the first paint.
             self.mount(LineInput(id="find", placeholder="find", select_on_focus=False))
         find = self.query_one("#find", Input)
         find.add_class("-open")
@@ -416,7 +399,7 @@ class OutputPane(Vertical):
         self.close_find(keep=True)
 
     def close_find(self, keep: bool = False) -> bool:
-        """Close the search, with what it found still marked for `n` and `N`; False where it is not open."""
+        """Close the search, with `keep` still highlighting matches; return whether it was open."""
         if not self.query("#find.-open"):
             return False
         find = self.query_one("#find", Input)
@@ -429,7 +412,7 @@ class OutputPane(Vertical):
 
 
 def _first_steps(commands: CommandTable) -> Content:
-    """What to do first, where there is no run yet."""
+    """Return the hint shown while there are no runs."""
     run, output, help, palette = (
         (commands[id].first_key, "bold $text-accent") for id in ("run", "focus_output", "help", "palette")
     )

@@ -1,11 +1,10 @@
-"""The main screen: composes the panes, moves the focus, and shows what the workspace tells."""
+"""The main screen: composes the panes, moves the focus, and shows the workspace's notifications."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from textual import events, getters, on
 from textual.app import ComposeResult
@@ -13,6 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.geometry import Offset
 from textual.message import Message
+from textual.notifications import SeverityLevel
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Static, TextArea
@@ -61,9 +61,9 @@ from workbench.workspace.run_state import IDLE, state_of_newest, waiting_of
 from workbench.workspace.workspace import Workspace
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 16
-"""Cells below which the panes give way to a notice."""
+"""The smallest size in cells at which the panes are shown."""
 NEWS_SECONDS = 2.0
-"""How often runs are looked for that another window or program added to the session."""
+"""Seconds between two checks for runs that another window or program added to the session."""
 
 _PANES = {
     "prompt": Where.PROMPT,
@@ -75,23 +75,23 @@ _IN_DRAWER = (Where.PARAMETERS, Where.INSPECTOR)
 
 
 class MainScreen(Screen[None]):
-    """Prompt, output, parameters and inspector over one workspace."""
+    """The prompt, output, parameters and inspector of a workspace."""
 
     HORIZONTAL_BREAKPOINTS, VERTICAL_BREAKPOINTS = WIDTHS, HEIGHTS
     BINDINGS = bindings_at(Where.EVERYWHERE, Where.ANYWHERE)
 
     class DraftShown(Message):
-        """The draft of the start is there, to be typed into."""
+        """The initial draft is shown and can be edited."""
 
     class ModeChanged(Message):
-        """The colours show another measure."""
+        """The colours of tokens show another measure."""
 
         def __init__(self, mode: Mode) -> None:
             super().__init__()
             self.mode = mode
 
     class SessionOpened(Message):
-        """Another session's file is the one to come back to."""
+        """Another session was opened, whose file the next start opens."""
 
         def __init__(self, path: Path | None) -> None:
             super().__init__()
@@ -108,7 +108,7 @@ class MainScreen(Screen[None]):
     legend = getters.query_one(Legend)
 
     def __init__(self, workspace: Workspace, session: Path | None, mode: Mode) -> None:
-        """`session` is the file to go on with, None to begin with the example; `mode` is of the colours."""
+        """`session` is the file to open, None to start with the example; `mode` is what the colours show."""
         super().__init__()
         self._workspace = workspace
         workspace.session_path = self._session = session
@@ -117,10 +117,10 @@ class MainScreen(Screen[None]):
         self._frames = Frames(self, self._frame)
         self._looking: Worker[None] | None = None
         self._waiting = ""
-        """The status of a run that waits to be sent again."""
+        """The status of a run that waits to be retried."""
         self._is_beginning = session is not None
         self._pane = "prompt"
-        """The pane that had the focus last."""
+        """The pane that last had the focus."""
 
     def compose(self) -> ComposeResult:
         begin_at_size(self, self.app.size)
@@ -137,7 +137,7 @@ class MainScreen(Screen[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Show the draft, ready to run."""
+        """Show the initial draft, and start the timers."""
         self.output.view.mode = self.legend.mode = self._first_mode
         self.watch(self.output.view, "mode", self._show_mode, init=False)
         self.inspector.show(None)
@@ -162,37 +162,37 @@ class MainScreen(Screen[None]):
                 self._workspace.drafting.use_endpoint(services.endpoint)
             if services.model:
                 self._workspace.drafting.use_model(services.model)
-            # What was typed at the start is not a change that could be undone.
+            # What the command line set is not a change to undo.
             self._workspace.history.clear()
         elif message := offer(services, commands_of(self.app)):
-            # Who comes back to a session has chosen already.
+            # Only without a session: its user has decided before.
             self.notify(message, timeout=10)
         self.post_message(self.DraftShown())
 
     def on_screen_resume(self, event: events.ScreenResume) -> None:
-        """Keep the styles that every part was mounted with where the screen is shown for the first time."""
+        """Do not style the widgets again when the screen is first shown, as mounting styled them."""
         if not self.stack_updates:
             event.refresh_styles = False
 
     def on_unmount(self) -> None:
-        """Subscribe to the workspace no more."""
+        """Unsubscribe from the workspace."""
         self._counter.stop()
         self._workspace.unsubscribe(self.show_notification)
 
     @property
     def is_current(self) -> bool:
-        """Whether anything of it can be seen.
+        """Whether any part of the screen is visible.
 
-        Textual takes a screen for visible under any other one, and then draws that one anew, whole, with
-        every change and every idle moment below it.
+        Textual assumes that a screen is visible below every other, and redraws the other in full whenever
+        this one changes.
         """
         top = self.app.screen
         return super().is_current and (top is self or isinstance(top, ModalScreen))
 
-    # --- what the workspace tells ------------------------------------------------------------------------
+    # --- notifications of the workspace ------------------------------------------------------------------
 
     def show_notification(self, notification: Notification) -> None:  # noqa: PLR0912 - a case for each thing that happens
-        """Show what the workspace notifies of."""
+        """Show a notification of the workspace."""
         match notification:
             case TextReplaced(change):
                 self.prompt.show_change(change)
@@ -217,7 +217,7 @@ class MainScreen(Screen[None]):
                 self.show_session()
             case RunBegan(run):
                 if self.where in _IN_DRAWER and self.has_class("-narrow"):
-                    # The drawer would lie over the answer.
+                    # The drawer would cover the answer.
                     self.output.focus_view()
                 self.output.begin(run)
                 self.legend.scale = fitted(run.request.parameters)
@@ -241,7 +241,7 @@ class MainScreen(Screen[None]):
             case AnswerScored(second):
                 self.output.show_second(second)
             case Notice(message, title, is_error):
-                severity: Literal["error", "information"] = "error" if is_error else "information"
+                severity: SeverityLevel = "error" if is_error else "information"
                 self.notify(message, title=title, severity=severity, timeout=10 if title else 3)
 
     def _show_settings(self) -> None:
@@ -280,7 +280,7 @@ class MainScreen(Screen[None]):
         self._frames.pause()
         self._frame()
         self.footer.running = False
-        # The local model is there now, to be asked for its tokens.
+        # The run may have started the local model, which can tokenize now.
         self.count_prompt()
         again = commands_of(self.app)["run"].first_key
         lacks = self._workspace.runs.lacks(run)
@@ -300,7 +300,7 @@ class MainScreen(Screen[None]):
             self.output.show_waiting(waiting)
 
     def _show_state(self) -> None:
-        """Say what the newest run that was sent does, as long as it is among those shown."""
+        """Show the state of the run sent last, if it is among those shown."""
         runs = self._workspace.runs
         is_shown = any(run is runs.activity.run for run in reversed(runs))
         self.header.state = state_of_newest(runs.activity) if is_shown else IDLE
@@ -310,7 +310,7 @@ class MainScreen(Screen[None]):
     # --- the draft ---------------------------------------------------------------------------------------
 
     def report(self) -> None:
-        """Let the workspace know what is being typed in the panel, and the token under the cursor."""
+        """Give the workspace what is being typed in the panel, and the selected token and group."""
         self._workspace.runs.selected = self.output.token
         self._workspace.runs.selected_group = self.output.blocks.current
         try:
@@ -320,15 +320,15 @@ class MainScreen(Screen[None]):
 
     @on(ParameterPanel.Changed)
     def take_parameters(self) -> None:
-        """Take over what the panel holds, also what is being typed there where it is a value."""
+        """Copy the panel's parameters to the draft, including what is being typed if it is valid."""
         self.report()
         self._workspace.drafting.take_typed()
 
     @on(TextArea.Changed, "#prompt")
     def count_prompt(self) -> None:
-        """Say how many prompts and tokens the draft holds."""
+        """Count the prompts and tokens of the draft."""
         self._counter.stop()
-        # Where it is not a prompt, the editor's own frame says so.
+        # The editor shows why a text is not a valid prompt.
         with suppress(BadValueError):
             prompt = self._workspace.prompt
             self.parameters.prompt_count = count_prompts(prompt)
@@ -336,24 +336,24 @@ class MainScreen(Screen[None]):
             self._counter.count(drafting.endpoint, drafting.requested_model, prompt)
 
     @on(ParameterPanel.ModelRequested)
+    def _choose_model(self) -> None:
+        self.do("choose_model")
+
     @on(ParameterPanel.ModelUnset)
-    def _choose_model(self, event: ParameterPanel.ModelRequested | ParameterPanel.ModelUnset) -> None:
-        if isinstance(event, ParameterPanel.ModelUnset):
-            self._workspace.drafting.use_model("")
-        else:
-            self.do("choose_model")
+    def _unset_model(self) -> None:
+        self._workspace.drafting.use_model("")
 
     # --- the session -------------------------------------------------------------------------------------
 
     def keep(self) -> None:
-        """Hand over to be written what changed."""
+        """Save what changed."""
         self.report()
         self._workspace.tick()
         self.show_session()
 
     def show_session(self) -> None:
         """Show the session's name, and whether it is saved."""
-        # The name of the session that comes back at the start is known once its file is read.
+        # At the start, the session's name is unknown until its file has been read.
         self.header.session = "" if self._is_beginning else self._workspace.keeper.title
         self.header.unsaved = self._workspace.keeper.is_unsaved
         if self._workspace.session_path != self._session:
@@ -361,74 +361,76 @@ class MainScreen(Screen[None]):
             self.post_message(self.SessionOpened(self._session))
 
     def _read_changes(self) -> None:
-        # While something streams, its run is the last one; what others did is shown after it.
+        # A streaming run stays the last one; runs of other windows are added after its end.
         is_looking = self._looking is not None and not self._looking.is_finished
         if not is_looking and not self._workspace.runs.is_streaming:
             self._looking = self.run_worker(self._workspace.read_changes, group="news")
 
     async def open_session(self, path: Path) -> None:
-        """Continue with another session, or say why it cannot be read."""
+        """Open another session, or show why it cannot be read."""
         self.keep()
         try:
             await self._workspace.open(path)
         except StorageError as problem:
             self.output.fail(Failure.of(problem), "nothing was changed", was_sent=False)
 
-    # --- going somewhere ---------------------------------------------------------------------------------
+    # --- focus -------------------------------------------------------------------------------------------
+
+    @property
+    def _focused_pane(self) -> str:
+        """The id of the pane that has the focus, or an empty string."""
+        nodes = self.focused.ancestors_with_self if self.focused is not None else ()
+        return next((node.id for node in nodes if node.id in _PANES), "")
 
     @property
     def where(self) -> Where:
-        """The pane that has the focus."""
-        focused = self.focused
-        while focused is not None:
-            if focused.id in _PANES:
-                is_on_group = focused is self.output and self.output.blocks.current is not None
-                return Where.GROUP if is_on_group else _PANES[focused.id]
-            focused = focused.parent if isinstance(focused.parent, Widget) else None
-        return Where.ANYWHERE
+        """Where the keys apply: the focused pane, or the group of runs selected in the output."""
+        pane = self._focused_pane
+        is_on_group = pane == "output" and self.output.blocks.current is not None
+        return Where.GROUP if is_on_group else _PANES.get(pane, Where.ANYWHERE)
 
     @on(events.DescendantFocus)
     def _show_keys(self) -> None:
         self._workspace.history.seal()
         self.footer.where = where = self.where
-        self._pane = next((pane for pane, pane_where in _PANES.items() if pane_where is where), self._pane)
+        self._pane = self._focused_pane or self._pane
         if where not in _IN_DRAWER:
             self.close_drawer()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Show a notice where there is too little room; runs continue."""
+        """Show a notice if the window is too small, and restore the focus once it is not."""
         is_tiny = event.size.width < LEAST_WIDTH or event.size.height < LEAST_HEIGHT
         self.set_class(is_tiny, "-tiny")
         if is_tiny and not self.query("#notice"):
             notice = f"Window too small ({LEAST_WIDTH}x{LEAST_HEIGHT} minimum). Runs continue."
             self.mount(Static(Content(notice), id="notice"), before=self.footer)
         if self.focused is None and not is_tiny:
-            # The pane that had the focus had no room for a while.
+            # Textual takes the focus from a pane that is hidden.
             self.call_after_refresh(self.go_to, self._pane)
 
     def open_drawer(self, pane: str) -> None:
-        """Show a side pane, which is a drawer where it is narrow."""
+        """Show a side pane, which is a drawer on a narrow screen."""
         self.side.set_class(pane == "inspector", "-inspecting")
         self.side.add_class("-open")
 
     def close_drawer(self) -> bool:
-        """Close the drawer; False where it is not open."""
+        """Close the drawer; return whether it was open."""
         was_open = self.side.has_class("-open")
         self.side.remove_class("-open", "-inspecting")
         return was_open and self.has_class("-narrow")
 
     def action_focus_prompt(self) -> None:
-        """Go to the prompt."""
+        """Focus the prompt."""
         self.set_focus(self.prompt)
 
     def action_focus_parameters(self) -> None:
-        """Go to the parameters, and to the field at fault if there is one."""
+        """Focus the parameters, on the field that an error names."""
         if self.output.error.field:
             self.parameters.go_to(self.output.error.field)
         self.go_to("parameters")
 
     def action_focus_output(self) -> None:
-        """Go to the output."""
+        """Focus the output."""
         self.output.focus_view()
         self.output.go_to_newest_group()
 
@@ -438,14 +440,14 @@ class MainScreen(Screen[None]):
 
     @property
     def jump_targets(self) -> list[tuple[str, Offset]]:
-        """Every pane and field that can be jumped to, and where its letter is shown."""
+        """The visible panes and fields to jump to, and the offset for the letter of each."""
         panes = (self.prompt, self.output, self.parameters, self.inspector)
         panes_shown = [(pane.id or "", pane.region.offset) for pane in panes if pane.region.area]
         fields = self.parameters.rows_in_view
         return [*panes_shown, *((name, Offset(max(at.x - 1, 0), at.y)) for name, at in fields)]
 
     def go_to(self, target: str) -> None:
-        """Go to a pane or a field by its name."""
+        """Focus a pane or a field by its name."""
         match target:
             case "output":
                 self.output.focus_view()
@@ -462,12 +464,12 @@ class MainScreen(Screen[None]):
         self.do(event.id)
 
     def do(self, id: str) -> None:
-        """Do a command by its id, in the pane it belongs to."""
+        """Run a command by its id, in the pane that it belongs to."""
         target: Widget = self.output if BY_ID[id].where is Where.OUTPUT else self
         target.call_later(self.app.run_action, BY_ID[id].first_action, target)
 
     def action_stop(self) -> None:
-        """Close the search or the drawer, else stop what streams or is waited for."""
+        """Close the search or the drawer, else stop the runs and flows."""
         if self.output.close_find():
             return
         if self.close_drawer():
@@ -475,41 +477,40 @@ class MainScreen(Screen[None]):
         else:
             flows_of(self.app).stop()
 
-    # --- looking -----------------------------------------------------------------------------------------
+    # --- tokens ------------------------------------------------------------------------------------------
 
     def _show_mode(self, mode: Mode) -> None:
         self.legend.mode = mode
         self.post_message(self.ModeChanged(mode))
 
     @on(OutputPane.TokenFocused)
-    def _show_token(self, event: OutputPane.TokenFocused) -> None:
-        self.footer.where = self.where
-        self.footer.is_scored_twice = self.output.view.second is not None
-        self.legend.scale = fitted(event.run.request.parameters)
-        self.inspector.set_raw(event.run.raw_logprobs)
-        count = None if event.run.is_running else len(event.choice)
+    def _show_token(self) -> None:
         second = self.output.view.second
-        has_second = second is not None and second.choice is event.choice
-        self.inspector.show(event.token, count, event.choice.echoed, second if has_second else None)
-        self.strip.show(event.token)
-
-    @on(OutputPane.TokenLost)
-    def _show_no_token(self) -> None:
-        runs = self._workspace.runs
         self.footer.where = self.where
-        self.footer.is_scored_twice = self.output.view.second is not None
-        self.legend.scale = fitted(runs[-1].request.parameters) if runs else FIXED
-        self.inspector.show(None)
-        self.strip.show(None)
+        self.footer.is_scored_twice = second is not None
+        if (selected := self.output.token) is None:
+            runs = self._workspace.runs
+            self.legend.scale = fitted(runs[-1].request.parameters) if runs else FIXED
+            self.inspector.show(None)
+            self.strip.show(None)
+            return
+        run, choice, position = selected
+        token = choice.token(position)
+        self.legend.scale = fitted(run.request.parameters)
+        self.inspector.set_raw(run.raw_logprobs)
+        count = None if run.is_running else len(choice)
+        has_second = second is not None and second.choice is choice
+        self.inspector.show(token, count, choice.echoed, second if has_second else None)
+        self.strip.show(token)
 
     @on(Inspector.AlternativeChosen)
     def _take_row(self, event: Inspector.AlternativeChosen) -> None:
-        # As the pane's own doing: a message that this screen sent would end here, not at the application.
+        # Called in the pane: a message posted from this screen would not reach the application.
         self.output.call_later(self.output.action_branch, event.position + 1)
 
 
 def _sampling(parameters: Parameters) -> Sampling:
-    """What the panel holds of the parameters that reshape a distribution."""
+    """Return the parameters that reshape a distribution."""
     names = ("temperature", "top_p", "min_p")
     temperature, top_p, min_p = (
         value if isinstance(value := parameters.get(name), int | float) else None for name in names
