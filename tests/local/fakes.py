@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from workbench.local.engine import Candidate, Chunk, EngineToken, Facts, Generation
+from workbench.local.engine import Chunk, EngineToken, Facts, Generation
 
 FACTS = Facts(64, 128, 1000, 1_000_000, 4_000_000, "{{ messages }}", "<bos>", "<eos>")
 
@@ -16,7 +16,7 @@ def chunk(text: str, logprob: float = -1.0, others: Mapping[str, float] | None =
     """One token of a scripted choice; `others` are the alternatives, the token itself among them or not."""
     listed = {text: logprob} if others is None else others
     candidates = tuple(
-        Candidate(1 if one == text else 100 + place, one.encode(), value)
+        EngineToken(1 if one == text else 100 + place, one.encode(), value)
         for place, (one, value) in enumerate(listed.items())
     )
     return Chunk(token=EngineToken(1, text.encode(), logprob, candidates))

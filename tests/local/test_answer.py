@@ -17,7 +17,7 @@ from workbench.local.answer import (
     usage_json,
     without_lead,
 )
-from workbench.local.engine import Candidate, Chunk, EngineToken
+from workbench.local.engine import Chunk, EngineToken
 from workbench.local.stops import StopMatcher
 
 
@@ -47,9 +47,9 @@ def test_logprobs_not_asked_for_give_no_rows_but_still_rank() -> None:
 
 
 MAN = (
-    EngineToken(1, b"\xf0\x9f", -0.5, (Candidate(9, b" a", -0.2), Candidate(1, b"\xf0\x9f", -0.5))),
+    EngineToken(1, b"\xf0\x9f", -0.5, (EngineToken(9, b" a", -0.2), EngineToken(1, b"\xf0\x9f", -0.5))),
     *(
-        EngineToken(number, bytes([byte]), -0.25, (Candidate(number, bytes([byte]), -0.25),))
+        EngineToken(number, bytes([byte]), -0.25, (EngineToken(number, bytes([byte]), -0.25),))
         for number, byte in ((2, 0x91), (3, 0xA8))
     ),
 )
@@ -131,14 +131,16 @@ def test_what_a_tokenizer_puts_before_a_text_is_not_echoed(
 
 
 def test_tokens_without_text_are_keyed_by_name() -> None:
-    nameless = Candidate(2, b"", -0.5)
-    (token,) = builder(2).take(Chunk(token=EngineToken(5, b"a", -1.0, (nameless, Candidate(5, b"a", -1.0)))))
+    nameless = EngineToken(2, b"", -0.5)
+    (token,) = builder(2).take(
+        Chunk(token=EngineToken(5, b"a", -1.0, (nameless, EngineToken(5, b"a", -1.0))))
+    )
     assert token.top == (("<2>", -0.5), ("a", -1.0))
 
 
 def test_two_tokens_of_one_text_keep_a_row_each() -> None:
-    twin = Candidate(6, b"a", -2.0)
-    (token,) = builder(2).take(Chunk(token=EngineToken(5, b"a", -1.0, (Candidate(5, b"a", -1.0), twin))))
+    twin = EngineToken(6, b"a", -2.0)
+    (token,) = builder(2).take(Chunk(token=EngineToken(5, b"a", -1.0, (EngineToken(5, b"a", -1.0), twin))))
     assert token.top == (("a", -1.0), ("bytes:\\x61", -2.0))
 
 

@@ -13,7 +13,7 @@ from tests.local.fakes import FACTS, FakeEngine, chunk, tokens
 from workbench.domain.json_values import JsonValue
 from workbench.local.access import Access
 from workbench.local.asgi_app import MOST_TEXT, CompletionsApp
-from workbench.local.engine import Candidate, Chunk, EngineToken
+from workbench.local.engine import Chunk, EngineToken
 from workbench.local.http_server import MOST_BODY
 
 
@@ -233,7 +233,7 @@ class BrokenEngine(FakeEngine):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.scripts = [[chunk("a"), Chunk(token=EngineToken(1, b"b", -1.0, (Candidate(2, b"", -1.0),)))]]
+        self.scripts = [[chunk("a"), Chunk(token=EngineToken(1, b"b", -1.0, (EngineToken(2, b"", -1.0),)))]]
 
     def token_bytes(self, token: int, special: bool) -> bytes:
         raise ZeroDivisionError("while reading the prompt")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 
@@ -24,7 +25,6 @@ from workbench.runner.branching import (
     note_retokenisation,
     origin_of,
     retokenisation_of,
-    tokenizer_of,
     with_token_ids,
 )
 from workbench.runner.connections import Connections
@@ -113,14 +113,14 @@ async def test_an_endpoint_s_tokenizer_is_asked_for_the_tokens_of_prompts() -> N
     body = b'{"tokens": [{"id": 1, "piece": "a"}, {"id": 2, "piece": [226, 128]}]}'
     async with serving(answering(body, content_type="application/json")) as server:
         connections = Connections({})
-        ask: Tokenize = tokenizer_of(connections, server.endpoint(tokenizer=True))
+        ask: Tokenize = partial(connections.tokenize, server.endpoint(tokenizer=True))
         assert await ask("a", True) == [(1, b"a"), (2, b"\xe2\x80")]
         assert server.requests[0].json["add_special"] is True
         await connections.aclose()
 
 
 async def test_an_endpoint_without_a_tokenizer_is_not_asked() -> None:
-    ask = tokenizer_of(Connections({}), Endpoint("plain", "http://127.0.0.1:9"))
+    ask = partial(Connections({}).tokenize, Endpoint("plain", "http://127.0.0.1:9"))
     with pytest.raises(EndpointError, match="plain has no tokenizer"):
         await ask("a", True)
 

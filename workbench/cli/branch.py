@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 from workbench.cli.command_workspace import follow, open_workspace, report, run_in, services_of
 from workbench.cli.confirm import add_yes_option, is_agreed
@@ -15,7 +16,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.request import Request
 from workbench.domain.run import Run
-from workbench.runner.branching import Origin, branch_from, end_of, origin_of, tokenizer_of, with_token_ids
+from workbench.runner.branching import Origin, branch_from, end_of, origin_of, with_token_ids
 from workbench.runner.compare_plan import overlay
 from workbench.storage.endpoint_list import endpoint_for
 from workbench.workspace.costs import cost_of
@@ -102,7 +103,8 @@ async def _branch(
 ) -> Run:
     """Send the branch with the parameters of `request`, of which the user set all but `added`."""
     if arguments.as_ids:
-        branch = await with_token_ids(origin, tokenizer_of(workspace.services.connections, endpoint))
+        tokenize = partial(workspace.services.connections.tokenize, endpoint)
+        branch = await with_token_ids(origin, tokenize)
     else:
         branch = branch_from(origin)
     sent = workspace.runs.send(request._replace(prompt=branch.prompt), endpoint, branch=branch, added=added)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from workbench.domain.display import show_bytes
 from workbench.domain.json_values import JsonValue
-from workbench.local.engine import Candidate, Chunk, EngineToken
+from workbench.local.engine import Chunk, EngineToken
 from workbench.local.stops import StopMatcher
 
 
@@ -155,7 +156,7 @@ class ChoiceBuilder:
         return tuple(rows.items())
 
 
-def token_key(token: Candidate, name_of: Callable[[int], str]) -> str:
+def token_key(token: EngineToken, name_of: Callable[[int], str]) -> str:
     """Return a token's text; its encoded bytes if they are not text, its name if it has none."""
     return _name(token.bytes) if token.bytes else name_of(token.id)
 
@@ -212,4 +213,4 @@ def _name(data: bytes) -> str:
 
 
 def _escape(data: bytes) -> str:
-    return "bytes:" + "".join(f"\\x{byte:02x}" for byte in data)
+    return f"bytes:{show_bytes(data)}"

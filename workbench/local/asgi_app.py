@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from types import MappingProxyType
 
 from workbench.domain.json_values import JsonObject
 from workbench.local.access import PREFLIGHT_HEADERS, Access
-from workbench.local.admission import Admission
 from workbench.local.completion import Completion, in_thread, prompt_tokens
 from workbench.local.engine import Engine
 from workbench.local.http_server import Handler, HttpRequest, ResponseWriter, dump_quickly
@@ -26,6 +26,7 @@ from workbench.local.validate import (
 
 MOST_TEXT = 1024 * 1024
 """Maximum bytes of a text to tokenise."""
+_RETRY_SECONDS = 2
 
 
 class CompletionsApp:
@@ -35,7 +36,8 @@ class CompletionsApp:
         """`model` is the only valid model name; `queue` is the maximum number of waiting requests."""
         self._model = model
         self._slot_count = slots
-        self._admission = Admission(slots + queue)
+        self._most = slots + queue
+        self._admission = asyncio.Semaphore(self._most)
         self._access = access
         self._created = int(time.time())
         self._engine: Engine | None = None
@@ -93,9 +95,18 @@ class CompletionsApp:
             raise Refusal(503, "the model is still loading", headers={"Retry-After": "1"})
         return self._engine
 
+    @asynccontextmanager
+    async def _admitted(self) -> AsyncGenerator[None]:
+        """Count a request while it runs or waits. Raises Refusal (429) if too many do."""
+        if self._admission.locked():
+            message = f"{self._most} requests are running or waiting; try again in {_RETRY_SECONDS} s"
+            raise Refusal(429, message, headers={"Retry-After": str(_RETRY_SECONDS)})
+        async with self._admission:
+            yield
+
     async def _completions(self, request: HttpRequest, response: ResponseWriter) -> None:
         engine = self.engine()
-        with self._admission.admitted():
+        async with self._admitted():
             order = await in_thread(lambda: parse_order(_read_json(request)))
             self._check_model(order.model)
             prompts = await prompt_tokens(order, engine)
@@ -172,7 +183,7 @@ class CompletionsApp:
     async def _tokenize(self, request: HttpRequest, response: ResponseWriter) -> None:
         """Tokenise a text: `content` selects llama.cpp's format, `prompt` vLLM's."""
         engine = self.engine()
-        with self._admission.admitted():
+        async with self._admitted():
             body = await in_thread(_read_json, request)
             if body.get("prompt") is not None:
                 _check_names(body, ("model", "prompt", "add_special_tokens"))
@@ -192,7 +203,7 @@ class CompletionsApp:
     async def _detokenize(self, request: HttpRequest, response: ResponseWriter) -> None:
         """Detokenise: the text is both `content` (llama.cpp's format) and `prompt` (vLLM's)."""
         engine = self.engine()
-        with self._admission.admitted():
+        async with self._admitted():
             body = await in_thread(_read_json, request)
             _check_names(body, ("model", "tokens"))
             ids = body.get("tokens")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from workbench.domain.json_values import JsonValue
-from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, TokenListsPrompt, TokensPrompt
+from workbench.domain.prompt import TextPrompt, single_prompts
 from workbench.local.answer import AnswerToken, ChoiceBuilder, logprobs_json, rank, usage_json
 from workbench.local.engine import Chunk, Engine, Generation
 from workbench.local.refusal import Refusal, bad_request
@@ -58,9 +58,9 @@ class Completion:
                 name_of,
                 self.order.includes_stop,
                 self.order.echo,
-                prompt if isinstance(prompt, str) else None,
+                prompt.text if isinstance(prompt, TextPrompt) else None,
             )
-            for prompt in each_prompt(self.order.prompt)
+            for prompt in single_prompts(self.order.prompt)
             for _ in range(self.order.candidates)
         ]
 
@@ -181,15 +181,15 @@ async def prompt_tokens(order: Order, engine: Engine) -> list[list[int]]:
             raise bad_request("logit_bias", f"logit_bias: the model has no token {token}")
     most_bytes = facts.context * _MOST_BYTES_A_TOKEN
     prompts: list[list[int]] = []
-    for prompt in each_prompt(order.prompt):
-        if isinstance(prompt, str):
-            if len(prompt.encode()) > most_bytes:
+    for prompt in single_prompts(order.prompt):
+        if isinstance(prompt, TextPrompt):
+            if len(prompt.text.encode()) > most_bytes:
                 raise bad_request("prompt", f"prompt is longer than the context of {facts.context} tokens")
-            ids = await in_thread(engine.tokenize, prompt)
+            ids = await in_thread(engine.tokenize, prompt.text)
             if not ids:
                 ids = await in_thread(engine.tokenize, facts.bos_token or facts.eos_token)
         else:
-            ids = list(prompt)
+            ids = list(prompt.ids)
             unknown = next((token for token in ids if token >= facts.vocabulary), None)
             if unknown is not None:
                 raise bad_request("prompt", f"prompt: the model has no token {unknown}")
@@ -208,16 +208,3 @@ async def in_thread(call: Callable[..., _Result], *arguments: object) -> _Result
         # Retrieved, or asyncio would log the exception's message, which may quote the request.
         work.exception()
         raise
-
-
-def each_prompt(prompt: Prompt) -> Sequence[str | Sequence[int]]:
-    """Return a request's prompts, each as text or token ids."""
-    match prompt:
-        case TextPrompt(text):
-            return [text]
-        case TextsPrompt(texts):
-            return texts
-        case TokensPrompt(ids):
-            return [ids]
-        case TokenListsPrompt(lists):
-            return lists

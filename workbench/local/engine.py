@@ -27,26 +27,16 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A token that the model might choose."""
-
-    id: int
-    bytes: bytes
-    """Its exact bytes; empty for a control token."""
-    logprob: float | None
-    """Nats, before sampling; None if the token has probability 0."""
-
-
-@dataclass(frozen=True, slots=True)
 class EngineToken:
-    """A token of a prompt or of an answer."""
+    """A token of a prompt or of an answer, or one that the model might have chosen instead."""
 
     id: int
     bytes: bytes
     """Its exact bytes; empty for a control token, except in a prompt."""
     logprob: float | None = None
-    """Nats; None if logprobs were not requested, and for the first token of a prompt."""
-    candidates: tuple[Candidate, ...] = ()
+    """Nats, before sampling; None if logprobs were not requested, for the first token of a prompt, and for
+    probability 0."""
+    candidates: tuple[EngineToken, ...] = ()
     """The most likely tokens at its position, most likely first, as many as requested."""
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
 import h11
@@ -21,6 +21,9 @@ import msgspec
 from workbench.domain.errors import EngineError
 from workbench.domain.json_values import JsonValue
 from workbench.local.refusal import Refusal
+
+if TYPE_CHECKING:
+    from workbench.local.asgi_app import CompletionsApp
 
 MOST_BODY = 8 * 1024 * 1024
 """Maximum bytes of a request's body."""
@@ -58,22 +61,10 @@ class HttpRequest:
 Handler: TypeAlias = "Callable[[HttpRequest, ResponseWriter], Coroutine[None, None, None]]"
 
 
-class App(Protocol):
-    """The application behind the server."""
-
-    def route(self, request: HttpRequest) -> Handler:
-        """Return the handler of a request, before its body is read. Raises Refusal."""
-        ...
-
-    def headers(self, request: HttpRequest) -> Mapping[str, str]:
-        """Return the headers to add to every response to the request."""
-        ...
-
-
 class HttpServer:
     """Serves an application on a socket until it is stopped."""
 
-    def __init__(self, app: App, limits: ClientLimits | None = None) -> None:
+    def __init__(self, app: CompletionsApp, limits: ClientLimits | None = None) -> None:
         self._app = app
         self._limits = limits or ClientLimits()
         self._connections: dict[asyncio.Task[None], _Connection] = {}
@@ -109,7 +100,11 @@ class _Connection:
     """One client's connection, which carries one request at a time."""
 
     def __init__(
-        self, app: App, limits: ClientLimits, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        app: CompletionsApp,
+        limits: ClientLimits,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
     ) -> None:
         self._app = app
         self._limits = limits

@@ -101,15 +101,8 @@ class TokenDataArray(c.Structure):
     ]
 
 
-_POINTER, _INT, _UINT, _FLOAT, _SIZE, _TEXT, _BOOL = (
-    c.c_void_p,
-    c.c_int32,
-    c.c_uint32,
-    c.c_float,
-    c.c_size_t,
-    c.c_char_p,
-    c.c_bool,
-)
+_POINTER, _INT, _UINT, _FLOAT = c.c_void_p, c.c_int32, c.c_uint32, c.c_float
+_SIZE, _TEXT, _BOOL = c.c_size_t, c.c_char_p, c.c_bool
 _LOG = c.CFUNCTYPE(None, c.c_int, c.c_char_p, c.c_void_p)
 
 REQUIRED: Mapping[str, tuple[Any, ...]] = MappingProxyType(
@@ -295,11 +288,8 @@ def _check(model_path: str) -> str:
     keep = _LOG(lambda level, text, data: log.append((level, text.decode(errors="replace").strip())))
     library.llama_log_set(keep, None)
     defaults = library.llama_context_default_params()
-    if (defaults.n_seq_max, defaults.flash_attn_type, defaults.type_k) != (
-        1,
-        -1,
-        1,
-    ) or not 0 < defaults.n_threads < 4096:
+    known = (defaults.n_seq_max, defaults.flash_attn_type, defaults.type_k)
+    if known != (1, -1, 1) or not 0 < defaults.n_threads < 4096:
         return "The context parameters have other defaults."
     model = library.llama_model_load_from_file(os.fsencode(model_path), library.llama_model_default_params())
     if not model:

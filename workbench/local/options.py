@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workbench.local.admission import QUEUE
-
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
@@ -27,5 +25,5 @@ class ServeOptions:
     """Maximum tokens of prompt and answer together, per choice."""
     cors: tuple[str, ...] = ()
     """Origins of web pages that may read responses."""
-    queue: int = QUEUE
+    queue: int = 28
     """Maximum number of requests that wait for a slot; others are refused."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.domain.errors import EngineError
-from workbench.local.engine import Candidate, Chunk, EngineToken, Generation
+from workbench.local.engine import Chunk, EngineToken, Generation
 from workbench.local.grammar import Grammar, GrammarVerdict
 from workbench.local.llama_model import BATCH, LlamaModel
 from workbench.local.logprobs import ModelDistribution
@@ -461,15 +461,11 @@ class Scheduler:
         if logits is None or candidates is None:
             return EngineToken(token, data)
         distribution = ModelDistribution(logits)
-        return EngineToken(
-            token,
-            data,
-            distribution.logprob(token),
-            tuple(
-                Candidate(likely, self._model.token_bytes(likely, False), distribution.logprob(likely))
-                for likely in distribution.likeliest(candidates)
-            ),
+        listed = tuple(
+            EngineToken(likely, self._model.token_bytes(likely, False), distribution.logprob(likely))
+            for likely in distribution.likeliest(candidates)
         )
+        return EngineToken(token, data, distribution.logprob(token), listed)
 
 
 def _call_back(reports: Sequence[tuple[Generation, int, Chunk]]) -> None:

@@ -10,7 +10,6 @@ from typing import NamedTuple, TypeAlias
 
 from workbench.domain.choice import Alternative, Choice, token_bytes
 from workbench.domain.display import show_bytes, visible
-from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, EndpointError, EngineError
 from workbench.domain.prompt import TextPrompt, TokensPrompt
 from workbench.domain.retokenisation import (
@@ -21,7 +20,6 @@ from workbench.domain.retokenisation import (
     find_retokenisation,
 )
 from workbench.domain.run import Parent, Run
-from workbench.runner.connections import Connections
 
 
 class Origin(NamedTuple):
@@ -162,15 +160,6 @@ Raises EndpointError or EngineError.
 """
 _PATIENCE = 2.0
 """Seconds that a finished run waits for its retokenisation note."""
-
-
-def tokenizer_of(connections: Connections, endpoint: Endpoint) -> Tokenize:
-    """Return the endpoint's tokenizer; calling it starts the embedded model if needed."""
-
-    async def tokenize(text: str, as_prompt: bool) -> Sequence[tuple[int, bytes]]:
-        return await connections.tokenize(endpoint, text, as_prompt=as_prompt)
-
-    return tokenize
 
 
 async def retokenisation_of(origin: Origin, tokenize: Tokenize) -> Retokenisation | None:

@@ -84,7 +84,7 @@ class Connections:
         return await self._client.models(await self._ready(endpoint))
 
     async def tokenize(
-        self, endpoint: Endpoint, text: str, *, as_prompt: bool = False
+        self, endpoint: Endpoint, text: str, as_prompt: bool = False
     ) -> list[tuple[int, bytes]]:
         """Return the ids and bytes of a text's tokens; `as_prompt` adds the special tokens of a prompt.
 

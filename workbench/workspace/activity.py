@@ -94,11 +94,10 @@ class Activity:
             endpoint, run, on_status=partial(self._note_status, run), wire=exchange.wire
         )
         if origin is not None and endpoint.tokenizer:
-            from workbench.runner.branching import beside, note_retokenisation, tokenizer_of
+            from workbench.runner.branching import beside, note_retokenisation
 
-            launching = beside(
-                launching, note_retokenisation(run, origin, tokenizer_of(connections, endpoint))
-            )
+            tokenize = partial(connections.tokenize, endpoint)
+            launching = beside(launching, note_retokenisation(run, origin, tokenize))
         self._task = asyncio.create_task(launching)
         self._task.add_done_callback(lambda task: self._ended(run, task))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.display import one_line, plural
 from workbench.domain.errors import BadValueError
@@ -9,7 +11,7 @@ from workbench.domain.prompt import TextPrompt, TokensPrompt, prompt_to_editor
 from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.run_group import groups_of
-from workbench.runner.branching import Origin, branch_from, end_of, origin_of, tokenizer_of, with_token_ids
+from workbench.runner.branching import Origin, branch_from, end_of, origin_of, with_token_ids
 from workbench.tui.branches.branch_tree import TreeScreen
 from workbench.tui.branches.choices_screen import ChoicesScreen
 from workbench.tui.flows import FlowContext, load_flow
@@ -84,7 +86,7 @@ async def _send_from(flow: FlowContext, origin: Origin) -> Run | None:
     if flow.workspace.sends_ids or (
         isinstance(origin.prompt, TokensPrompt) and lacks_ids and endpoint.tokenizer
     ):
-        tokenize = tokenizer_of(flow.services.connections, endpoint)
+        tokenize = partial(flow.services.connections.tokenize, endpoint)
         branch = await with_token_ids(origin, tokenize)
     else:
         branch = branch_from(origin)
