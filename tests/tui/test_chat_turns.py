@@ -16,6 +16,7 @@ from workbench.runner.compare_plan import SavedRun, saved_column
 from workbench.storage.session_file import read_runs
 from workbench.tui.chat.screen import ChatScreen
 from workbench.tui.popups.multi_picker import MultiPicker
+from workbench.tui.replay.screen import ReplayScreen
 from workbench.workspace.notifications import SettingsChanged
 
 
@@ -148,6 +149,15 @@ async def test_a_cut_answer_goes_on_and_a_token_branches() -> None:
         assert run is not None
         assert run.parent is not None
         assert (run.parent.token, run.parent.alternative) == (1, " other")
+
+
+async def test_the_replay_of_an_answer_is_headed_by_its_turn() -> None:
+    async with talking(answer("Once")) as talk:
+        await talk.say("Tell")
+        await talk.press("f4", "p")
+        app = talk.chat.app
+        await until(talk.pilot, lambda: isinstance(app.screen, ReplayScreen))
+        await until(talk.pilot, lambda: "Replay  turn 2 · " in str(app.screen.query_one("#about").render()))
 
 
 async def test_the_answer_begins_as_written_and_what_does_not_fit_is_left_out_and_said() -> None:

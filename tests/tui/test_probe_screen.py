@@ -77,7 +77,7 @@ async def test_stopping_keeps_what_was_found_and_closes_the_connection() -> None
         await pilot.press("enter")
         await until(pilot, reached.is_set)
         await pilot.press("escape")
-        await until(pilot, lambda: said(screen, "now").startswith("Stopped: 4 requests sent"))
+        await until(pilot, lambda: said(screen, "now").startswith("Stopped. 4 requests sent."))
         await asyncio.wait_for(loopback.requests[-1].gone.wait(), 10)
         kept = load_probe(Folders.default(os.environ), app.workspace.drafting.endpoint.name)
         assert kept is not None
@@ -95,5 +95,6 @@ async def test_an_endpoint_that_answers_nothing_is_told_and_keeps_what_was_known
         assert "Below is what was found on" in said(screen, "now")
         await pilot.press("enter")
         await until(pilot, lambda: "401" in said(screen, "now"))
+        assert said(screen, "now").endswith(". 1 request sent.")
         assert load_probe(Folders.default(os.environ), "toy") == before
         assert screen.table.row_count == 1

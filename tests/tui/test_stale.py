@@ -111,7 +111,7 @@ async def test_a_replay_that_begins_again_shows_no_token_of_the_last_time() -> N
     late = Choice(0)
     late.append(ReceivedToken(" went", -0.1), 1000.0)
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
-        screen = ReplayScreen(run_of(late))
+        screen = ReplayScreen(run_of(late), "run 1")
         app.push_screen(screen)
         await until(pilot, lambda: app.screen is screen)
         await pilot.press("s")

@@ -1,4 +1,4 @@
-"""Flows for the answer of a turn: replay, re-run, compare. The chat opens without importing them."""
+"""Flows that replay, re-run and compare an answer of a chat; apart, so that the chat opens without them."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from workbench.tui.replay.screen import ReplayScreen
 
 
 async def replay_answer(flow: FlowContext) -> None:
-    """Play the answer of a turn again, offline, at its recorded pace."""
-    screen = _open(flow)
-    if (run := _run_of_turn(screen)) is not None:
-        numbers = [number for number, turn in enumerate(screen.chat.path, 1) if turn is screen.turns.turn]
-        view = screen.turns.view
-        await flow.ask(ReplayScreen(run, number=numbers[0], mode=view.mode))
+    """Replay the answer of the current turn offline, at its recorded pace."""
+    screen = _chat_screen(flow)
+    turn = screen.turns.turn
+    run = _finished_run(screen)
+    if turn is not None and run is not None:
+        title = f"turn {screen.chat.path.index(turn) + 1}"
+        await flow.ask(ReplayScreen(run, title, screen.turns.view.mode))
 
 
 async def rerun_answer(flow: FlowContext) -> None:
-    """Send the exact prompt of an answer again and compare."""
-    if (run := _run_of_turn(_open(flow))) is not None:
+    """Send the exact prompt of the current turn's answer again, and compare the two answers."""
+    if (run := _finished_run(_chat_screen(flow))) is not None:
         await rerun(flow, run)
 
 
 async def compare_answers(flow: FlowContext) -> None:
-    """Let several presets answer at a turn's place; each answer becomes a branch."""
-    screen = _open(flow)
+    """Answer at the current turn with several presets; each answer becomes a branch."""
+    screen = _chat_screen(flow)
     turn = screen.turns.turn
     if turn is None or not screen.may_change():
         return
@@ -39,14 +40,14 @@ async def compare_answers(flow: FlowContext) -> None:
         await compare_request(flow, request, made.stop, partial(screen.chat.take_answer, turn))
 
 
-def _open(flow: FlowContext) -> ChatScreen:
+def _chat_screen(flow: FlowContext) -> ChatScreen:
     screen = flow.app.screen
     assert isinstance(screen, ChatScreen)
     return screen
 
 
-def _run_of_turn(screen: ChatScreen) -> Run | None:
-    """The run of the turn that keys work on; says so where there is none that has ended."""
+def _finished_run(screen: ChatScreen) -> Run | None:
+    """Return the run of the current turn; if it has none or still streams, show why nothing is done."""
     turn = screen.turns.turn
     run = screen.chat.run_of(turn) if turn is not None else None
     if run is None or run.is_running:

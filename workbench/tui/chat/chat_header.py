@@ -1,30 +1,30 @@
-"""The first row of the chat screen, and how full the chat makes the model's context."""
+"""The first row of the chat screen, with the gauge of the model's context."""
 
 from __future__ import annotations
 
 from textual.content import Content
 
-from workbench.domain.display import one_line
+from workbench.domain.display import one_line, plural
 from workbench.runner.chat_request import ChatRequest
 from workbench.tui.popups.heading_row import HeadingRow
 from workbench.workspace.chat_session import ChatSession
 from workbench.workspace.run_state import RunState
 
 _NEARLY = 0.85
-"""The fraction of the context from which on it counts as nearly full."""
+"""Fraction of the context above which it counts as nearly full."""
 FULL = Content.styled("✗ context full", "bold $text-error")
-"""The note where a prompt does not fit the context."""
+"""The gauge of a prompt that does not fit the context."""
 
 
 def gauge_of(made: ChatRequest) -> Content | None:
-    """How full a prompt makes the context; None where that is not known."""
+    """Return the context gauge for a prompt; None if its tokens or the context size are unknown."""
     fitted, size = made.left_out, made.context
     if fitted is None or size is None:
         return None
     used = fitted.tokens + int(made.request.parameters.number("max_tokens", 16))
     mark, style = "", "$text-muted"
     if fitted.dropped:
-        mark, style = f"▲ {len(fitted.dropped)} turns left out  ", "bold $text-warning"
+        mark, style = f"▲ {plural(len(fitted.dropped), 'turn')} left out  ", "bold $text-warning"
     elif used > size:
         mark, style = "✗ ", "bold $text-error"
     elif used > size * _NEARLY:
@@ -40,7 +40,7 @@ class ChatHeader(HeadingRow):
         super().__init__("Chat")
         self._chat = chat
         self.gauge = Content("")
-        """How full the context is."""
+        """The gauge of the context; empty if unknown."""
 
     def show_state(self, state: RunState) -> None:
         """Show the state of the run, and the current settings."""

@@ -1,4 +1,4 @@
-"""Where a person writes the next message, or another text for a turn."""
+"""The text field for the next message, or for the new text of an edited turn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.workspace.chat_session import ChatSession
 
 
 class Composer(ExactTextArea):
-    """Says in its frame what becomes of its text."""
+    """Edits the next message, or a turn; the frame says which, and how it is sent."""
 
     DEFAULT_CSS = """
     Composer { height: 5; border: round $border-blurred; border-title-color: $text-muted;
@@ -26,21 +26,22 @@ class Composer(ExactTextArea):
         super().__init__(id="composer", soft_wrap=True, compact=False)
         self._chat = chat
         self._before = ""
+        """The message typed before the turn was edited."""
         self.editing: Turn | None = None
-        """The turn whose text it holds, to be changed."""
+        """The turn being edited; None for a new message."""
 
     def on_mount(self) -> None:
-        """Go on with what was being written."""
+        """Show the unsent message of the session."""
         self.set_text(self._chat.workspace.keeper.composed)
         self.describe()
 
     def set_text(self, text: str) -> None:
-        """Hold another text, with the cursor at its end."""
+        """Replace the text, and move the cursor to its end."""
         self.text = text
         self.move_cursor(self.document.end)
 
     def edit_turn(self, turn: Turn) -> None:
-        """Hold a turn's text; what was being written comes back afterwards."""
+        """Edit a turn; the message typed so far is restored afterwards."""
         if self.editing is None:
             self._before = self.text
         self.editing = turn
@@ -48,7 +49,7 @@ class Composer(ExactTextArea):
         self.describe()
 
     def stop_editing(self) -> bool:
-        """Hold what was there before a turn was edited; False where none is."""
+        """Restore the message typed before a turn was edited; return False if none is being edited."""
         was_editing = self.editing is not None
         if was_editing:
             self.editing = None
@@ -57,7 +58,10 @@ class Composer(ExactTextArea):
         return was_editing
 
     def take_sent(self, message: str) -> bool:
-        """Hold only what was typed since a message was sent; whether that is nothing and it was an edit."""
+        """Remove the message that was sent, but not what was typed since.
+
+        Returns whether it was an edited turn and nothing was typed since.
+        """
         typed_since = self.text.removeprefix(message)
         was_editing = self.stop_editing()
         self.set_text(f"{self.text if was_editing else ''}{typed_since}")
@@ -65,12 +69,12 @@ class Composer(ExactTextArea):
 
     @on(TextArea.Changed)
     def _keep(self) -> None:
-        # A turn that is being edited is in the conversation as it was; what was typed before comes back.
+        # An edited text is not kept: the conversation still has the turn.
         if self.editing is None:
             self._chat.workspace.keeper.composed = self.text
 
     def describe(self) -> None:
-        """Say what the text will be, how it is sent, and how the answer begins."""
+        """Update the frame: what is being edited, the key that sends it, and the prefill of the answer."""
         number = 0 if self.editing is None else len(self._chat.before(self.editing)) + 1
         self.border_title = Content(f"Edit turn {number} · Esc cancels" if number else "Message")
         parts = [f"{commands_of(self.app)['say'].first_key} sends · Enter starts a new line"]

@@ -1,4 +1,4 @@
-"""The conversation of the session."""
+"""Open the session's conversation."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from workbench.tui.flows import FlowContext
 
 
 async def chat(flow: FlowContext) -> None:
-    """Talk in turns, with the panel's parameters; every answer is a run of the session.
-
-    The conversation's exact prompt can be continued with as text.
-    """
+    """Chat with the current settings, and continue with the exact prompt in the editor if one is returned."""
     flow.refuse_while_streaming()
     drafting = flow.workspace.drafting
     screen = ChatScreen(flow.workspace.conversation(), flow.mode)

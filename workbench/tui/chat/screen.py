@@ -1,4 +1,4 @@
-"""The chat screen: turns, their exact prompt and a composer; every answer is a run of the session."""
+"""The chat screen: the turns, the exact prompt and the composer; every answer is a run of the session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textual.timer import Timer
 from textual.widgets import Static, TextArea
 
 from workbench.domain.conversation import Role
-from workbench.domain.display import visible
+from workbench.domain.display import one_line, visible
 from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.run import Run
 from workbench.domain.token_levels import Mode
@@ -37,17 +37,17 @@ from workbench.workspace.run_state import RunState, state_of_newest
 
 T = TypeVar("T")
 Making: TypeAlias = Callable[[], Awaitable[T]]
-"""Makes what an answer needs, which may take a while; raises WorkbenchError where it cannot."""
+"""Prepares a request for an answer, which may take a while. Raises WorkbenchError."""
 
 _ABOUT_EVERY = 8
-"""Frames from one showing of the state to the next."""
+"""Frames between updates of the first row."""
 _PAUSE = 0.3
-"""Seconds without a key after which the prompt is made and counted again."""
+"""Seconds without a key after which the prompt is rendered and counted again."""
 _PREPARING = RunState("◌", "preparing", "accent")
 
 
 class ChatScreen(ResultScreen[str]):
-    """A conversation; answers with the exact prompt to continue with as text, or None."""
+    """Shows the conversation; returns the exact prompt to continue with in the prompt editor, or None."""
 
     DEFAULT_CSS = """
     ChatScreen #problem { height: auto; max-height: 4; display: none; padding: 0 1; color: $text-error; }
@@ -68,9 +68,9 @@ class ChatScreen(ResultScreen[str]):
         self.answering = Activity(chat.workspace.services, self._ended)
         """The answer that streams."""
         self.is_preparing = False
-        """Whether a prompt is being made that is to be sent, for which the local model may have to start."""
+        """Whether a prompt to send is being rendered, for which the local model may have to start."""
         self._frames = Frames(self, self._frame)
-        self._looked = 0
+        self._drawn = 0
         self._pausing: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -81,14 +81,14 @@ class ChatScreen(ResultScreen[str]):
         yield KeyRow(Where.CHAT)
 
     def on_mount(self) -> None:
-        """Go to the composer."""
+        """Follow changes of the conversation, and focus the composer."""
         self.chat.on_change = self._show_change
         self.chat.workspace.subscribe(self.chat.note_settings)
         self.set_focus(self.composer)
         self.show_about()
 
     async def on_unmount(self) -> None:
-        """Stop what streams, and end the process that renders."""
+        """Stop the answer, and end the process that renders templates."""
         self.chat.on_change = lambda: None
         self.chat.workspace.unsubscribe(self.chat.note_settings)
         await self.answering.aclose()
@@ -97,13 +97,13 @@ class ChatScreen(ResultScreen[str]):
     # --- notifications -----------------------------------------------------------------------------------
 
     def show_about(self) -> None:
-        """Show what is running."""
+        """Update the first row and the keys."""
         if self.is_attached:
             self.keys.running = self.answering.is_running or self.is_preparing
             self.about.show_state(_PREPARING if self.is_preparing else state_of_newest(self.answering))
 
     def show_problem(self, problem: str) -> None:
-        """Say what went wrong, or with an empty text nothing any more."""
+        """Show an error above the composer; an empty text removes it."""
         self.set_class(bool(problem), "-failed")
         self.query_one("#problem", Static).update(Content(visible(problem)))
 
@@ -120,18 +120,18 @@ class ChatScreen(ResultScreen[str]):
 
     def _frame(self) -> None:
         self.turns.view.pull()
-        self._looked += 1
-        if self._looked % _ABOUT_EVERY == 0:
+        self._drawn += 1
+        if self._drawn % _ABOUT_EVERY == 0:
             self.show_about()
 
     # --- the exact prompt --------------------------------------------------------------------------------
 
     @on(TextArea.Changed, "#composer")
     def _make_prompt_soon(self) -> None:
-        """Make the next prompt again, once nothing more is typed."""
+        """Render the next prompt after a pause in typing."""
         if self._pausing is not None:
             self._pausing.stop()
-        # The embedded model is not started for a count, only for a prompt that is looked at.
+        # The local model is not started only to count tokens.
         if self.turns.is_previewing or has_tokenizer(self.chat.workspace.services, self.chat.endpoint):
             self._pausing = self.set_timer(_PAUSE, self._make_prompt)
 
@@ -151,7 +151,7 @@ class ChatScreen(ResultScreen[str]):
         self._show_made(made)
 
     def _show_made(self, made: ChatRequest) -> None:
-        """Show a prompt that was made, and what it takes of the context."""
+        """Update the context gauge, the turns left out, and the preview of the prompt if it is open."""
         if (gauge := gauge_of(made)) is not None:
             self.about.gauge = gauge
             self.show_about()
@@ -163,17 +163,17 @@ class ChatScreen(ResultScreen[str]):
             self.turns.preview.show_made(made, self.chat.unfilled(self.composer.text))
 
     def action_prompt_preview(self) -> None:
-        """Show the exact prompt that the composer's text would make, or hide it."""
+        """Show or hide the exact prompt that sending the composer's text would use."""
         self.turns.is_previewing = not self.turns.is_previewing
         if self.turns.is_previewing:
-            self.turns.preview.show_making()
+            self.turns.preview.border_subtitle = "rendering…"
             self._make_prompt()
         else:
             self.show_problem("")
 
     @work(exclusive=True, group="prompt")
     async def action_to_raw(self) -> None:
-        """Continue with the exact prompt as text in the prompt's editor; what is prepared is not sent."""
+        """Close, and continue with the exact prompt in the prompt editor; cancel a message being prepared."""
         if self.is_preparing:
             flows_of(self.app).stop()
         try:
@@ -183,7 +183,7 @@ class ChatScreen(ResultScreen[str]):
             return
         self.dismiss(made.rendered.prompt)
 
-    # --- going somewhere ---------------------------------------------------------------------------------
+    # --- focus -------------------------------------------------------------------------------------------
 
     @on(events.DescendantFocus)
     def _show_keys(self) -> None:
@@ -192,19 +192,27 @@ class ChatScreen(ResultScreen[str]):
             self.turns.remove_class("-inspecting")
 
     def action_focus_view(self) -> None:
-        """Go to the transcript, to look at turns and tokens."""
+        """Focus the turns."""
         self.set_focus(self.turns.view)
 
     def action_focus_composer(self) -> None:
-        """Go to the composer."""
+        """Focus the composer."""
         self.set_focus(self.composer)
 
-    def action_jump_to_turn(self) -> None:
-        """Choose a turn by its number or its words."""
-        self.turns.jump()
+    @asks
+    async def action_jump_to_turn(self, flow: FlowContext) -> None:
+        """Choose a turn by its number or text, and go to it."""
+        items = [
+            Item(str(index), f"{index + 1} {turn.role}", one_line(turn.text, 100))
+            for index, turn in enumerate(self.chat.path)
+        ]
+        current = len(items) - 1 if self.turns.current is None else self.turns.current
+        if (chosen := await flow.ask(Picker("Turns", items, chosen=str(current)))) is not None:
+            self.set_focus(self.turns.view)
+            self.turns.go_to(int(chosen))
 
     def action_leave_chat(self) -> None:
-        """Stop the answer, else leave what is edited, else close the preview, else leave."""
+        """Stop the answer; else stop editing, close the inspector or the preview; else close."""
         if self.answering.is_running or self.is_preparing:
             flows_of(self.app).stop()
             return
@@ -217,9 +225,9 @@ class ChatScreen(ResultScreen[str]):
 
     @asks
     async def action_palette(self, flow: FlowContext) -> None:
-        """Show every command of this screen with its key; choosing one does it."""
+        """List the commands of this screen with their keys, and run the one chosen."""
         wheres = Where.CHAT, Where.TURNS
-        # What has a key for each digit needs one to be chosen.
+        # A command with a key for each digit needs a digit.
         found = {
             command.id: command
             for command in flow.commands
@@ -238,17 +246,18 @@ class ChatScreen(ResultScreen[str]):
     # --- answers -----------------------------------------------------------------------------------------
 
     def action_say(self) -> None:
-        """Send what the composer holds, or put it in the place of the turn that is edited."""
+        """Send the message, or replace the text of the turn being edited."""
         text, editing = self.composer.text, self.composer.editing
         if editing is not None and editing.role != Role.USER:
             self.chat.rewrite(editing, text)
-            self._stop_editing()
+            self.composer.stop_editing()
+            self.set_focus(self.turns.view)
         elif text.strip():
             self.send(partial(self.chat.propose_message, text, editing))
 
     @asks
     async def send(self, flow: FlowContext, propose: Making[Proposal]) -> None:
-        """Send for an answer; where it cannot be sent, say why, and keep what was typed."""
+        """Prepare a request and send it; if that is not possible, show why and keep the text typed."""
         if not self.may_change():
             return
         proposal = await self.prepared(propose)
@@ -268,12 +277,12 @@ class ChatScreen(ResultScreen[str]):
         self.turns.show_turns()
         if self.focused is self.turns.inspector:
             self.set_focus(self.turns.view)
-        # Who asks for an answer wants to see it come, wherever they are.
+        # Scroll to the new answer, even if another turn was in view.
         self.turns.view.scroll_to(y=self.turns.view.max_scroll_y, animate=False, force=True)
         self._frames.resume()
 
     async def prepared(self, make: Making[T]) -> T | None:
-        """What is made for an answer, None where it cannot be; says so meanwhile and afterwards."""
+        """Prepare a request, showing that it is under way; if it fails, show the error and return None."""
         self.is_preparing = True
         self.show_about()
         try:
@@ -294,12 +303,12 @@ class ChatScreen(ResultScreen[str]):
             self.show_about()
 
     def action_answer_again(self) -> None:
-        """Another answer in the turn's place, as a branch."""
+        """Generate another answer at the turn, as a branch."""
         if (turn := self.turns.turn) is not None:
             self.send(partial(self.chat.answer_again, turn))
 
     def action_go_on(self) -> None:
-        """Let the answer continue where it ended, as a branch."""
+        """Continue a truncated answer, or answer a message, as a branch."""
         turn = self.turns.turn
         if turn is not None and turn.role == Role.ASSISTANT:
             self.send(partial(self.chat.continue_answer, turn))
@@ -307,7 +316,7 @@ class ChatScreen(ResultScreen[str]):
             self.send(partial(self.chat.answer_again, turn))
 
     def action_branch_with(self, digit: int) -> None:
-        """Regenerate the answer from the token under the cursor, with a numbered alternative in its place."""
+        """Regenerate from the token under the cursor, replacing it with an alternative, counted from 1."""
         if (taken := self.turns.alternative(digit - 1)) is not None:
             self.send(partial(self.chat.branch, *taken))
 
@@ -318,7 +327,7 @@ class ChatScreen(ResultScreen[str]):
     # --- changing turns ----------------------------------------------------------------------------------
 
     def may_change(self) -> bool:
-        """Whether turns can be changed now; says why not."""
+        """Return whether turns can be changed now; if not, show why."""
         is_free = not (self.answering.is_running or self.is_preparing)
         if not is_free:
             self.show_problem("An answer is streaming: stop it with Esc, or wait for its end.")
@@ -335,17 +344,13 @@ class ChatScreen(ResultScreen[str]):
                 self.notify(f"There is no branch {where} this one.", timeout=3)
 
     def action_edit_turn(self) -> None:
-        """Take the turn's text into the composer; sending it makes a branch beside the turn."""
+        """Edit the turn in the composer; sending it makes a branch."""
         if (turn := self.turns.turn) is not None and self.may_change():
             self.composer.edit_turn(turn)
             self.set_focus(self.composer)
 
-    def _stop_editing(self) -> None:
-        if self.composer.stop_editing():
-            self.set_focus(self.turns.view)
-
     def action_delete_turn(self) -> None:
-        """Take the turn and all after it out of the conversation; undo brings them back."""
+        """Delete the turn and all turns after it, which can be undone."""
         if (turn := self.turns.turn) is not None and self.may_change():
             after = len(self.chat.path) - self.chat.path.index(turn) - 1
             self.chat.delete(turn)
@@ -353,7 +358,7 @@ class ChatScreen(ResultScreen[str]):
             self.notify(f"Deleted the turn{more}. u restores it.", timeout=4)
 
     def action_take_back(self) -> None:
-        """Put the last message back into the composer; its run stays in the session."""
+        """Remove the last message and its answers; put it back into the composer if that is empty."""
         if self.composer.editing is not None or not self.may_change():
             return
         message = self.chat.recall_message()
@@ -361,11 +366,11 @@ class ChatScreen(ResultScreen[str]):
             self.composer.set_text(message)
 
     def action_undo(self) -> None:
-        """Undo the newest change."""
+        """Undo the last change."""
         if self.may_change():
             self.chat.workspace.undo()
 
     def action_redo(self) -> None:
-        """Redo the change undone last."""
+        """Redo what was undone last."""
         if self.may_change():
             self.chat.workspace.redo()

@@ -1,4 +1,4 @@
-"""What a person sets for a conversation: template, system prompt, an answer's beginning, variables."""
+"""Settings of a conversation: template, system prompt, prefill, truncation and variables."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from workbench.tui.popups.question import Form, FormLine, LinePopup, TextPopup, 
 from workbench.tui.prompt.flow import edit_variables
 
 _OWN = "\0own"
-"""Stands for the endpoint's own template among names, none of which can hold this character."""
+"""The list's value for the endpoint's own template; no template name contains this character."""
 _SIZE = "size"
+"""The list's value for setting the context size."""
 _RULES = {
     WhenFull.REFUSE: "stop with an error",
     WhenFull.DROP_OLDEST: "drop the oldest turns, as few as possible",
@@ -31,7 +32,7 @@ _RULES = {
 
 
 async def template(flow: FlowContext) -> None:
-    """Choose the template for the next turns."""
+    """Choose the prompt template. Raises TemplateError or StorageError for a file that is not one."""
     chat = flow.workspace.session.chat
     items = [Item(_OWN, "the endpoint's own", "as llama.cpp and the local server report it")]
     items += [Item(name, name, builtin.title) for name, builtin in BUILTIN_TEMPLATES.items()]
@@ -42,23 +43,35 @@ async def template(flow: FlowContext) -> None:
     name = await flow.ask(Picker("Template", items, chosen=chosen, free_text=True, note=note))
     prefixes: Prefixes | None = chat.prefixes
     if name == PLAIN:
-        prefixes = await flow.ask(_prefixes_form(chat.prefixes))
+        entries = [
+            FormLine("before your message", escaped(chat.prefixes.user)),
+            FormLine("before an answer", escaped(chat.prefixes.assistant)),
+            FormLine("before the system prompt", escaped(chat.prefixes.system)),
+            FormLine("between turns", escaped(chat.prefixes.separator)),
+        ]
+        prefixes = await flow.ask(
+            Form("Plain text · \\n is a line's end", entries, _read_prefixes, exact=True)
+        )
     if name is not None and name not in (_OWN, *BUILTIN_TEMPLATES):
         name = await _template_in_file(flow, name)
     if name is not None and prefixes is not None:
         _configure(flow, "the template", template="" if name == _OWN else name, prefixes=prefixes)
 
 
+def _read_prefixes(lines: Sequence[str]) -> Prefixes:
+    return Prefixes(*map(unescaped, lines))
+
+
 def _configure(flow: FlowContext, label: str, **changes: Any) -> None:
-    """Change fields of the conversation by name, but for its turns."""
+    """Change fields of the conversation, except its turns; `label` names the change in the undo history."""
     conversation = flow.workspace.talk
     conversation.configure(label, conversation.chat._replace(**changes))
 
 
 async def _template_in_file(flow: FlowContext, name: str) -> str | None:
-    """The name of a template in a file, after asking which of several is meant.
+    """Return the full name of a template in a file, or None; asks which one if the file has several.
 
-    Raises TemplateError where there is no such template.
+    Raises TemplateError if there is no such template, StorageError if the file cannot be read.
     """
     path = typed_path(name)
     if await asyncio.to_thread(path.exists):
@@ -74,7 +87,7 @@ async def _template_in_file(flow: FlowContext, name: str) -> str | None:
 
 
 async def system(flow: FlowContext) -> None:
-    """Write the system prompt."""
+    """Edit the system prompt."""
     before = flow.workspace.session.chat.system or ""
     text = await flow.ask(TextPopup("System prompt · empty leaves it to the template", before))
     if text is not None:
@@ -82,7 +95,7 @@ async def system(flow: FlowContext) -> None:
 
 
 async def prefill(flow: FlowContext) -> None:
-    """Write how the next answer begins; the model continues from there."""
+    """Edit the text that the next answer begins with."""
     conversation = flow.workspace.talk
     text = await flow.ask(TextPopup("The next answer begins", conversation.prefill))
     if text is not None:
@@ -90,7 +103,7 @@ async def prefill(flow: FlowContext) -> None:
 
 
 async def when_full(flow: FlowContext) -> None:
-    """Choose what is left out when the context is full, or say how much it is."""
+    """Choose what is left out if the prompt exceeds the context, or set the context size."""
     chat = flow.workspace.session.chat
     items = [Item(rule.value, rule.value, detail) for rule, detail in _RULES.items()]
     size = f"{chat.context:,} tokens" if chat.context else "as the endpoint reports"
@@ -106,7 +119,7 @@ async def when_full(flow: FlowContext) -> None:
 
 
 def _size(text: str) -> int | None:
-    """Raises BadValueError where it is not a number of tokens."""
+    """Parse a context size in tokens; None if empty. Raises BadValueError."""
     if not text:
         return None
     if not (size := whole_number(text.replace(",", "").replace("_", ""))):
@@ -115,23 +128,9 @@ def _size(text: str) -> int | None:
 
 
 async def variables(flow: FlowContext) -> None:
-    """Give the variables of the conversation their values."""
+    """Edit the values of the conversation's variables."""
     conversation = flow.workspace.talk
     written = [conversation.chat.system or "", *(turn.text for turn in conversation.path if not turn.run)]
     texts = (*written, conversation.prefill, flow.workspace.keeper.composed)
     names = [name for text in texts for name in find_variables(text)]
     await edit_variables(flow, names)
-
-
-def _prefixes_form(prefixes: Prefixes) -> Form[Prefixes]:
-    entries = [
-        FormLine("before your message", escaped(prefixes.user)),
-        FormLine("before an answer", escaped(prefixes.assistant)),
-        FormLine("before the system prompt", escaped(prefixes.system)),
-        FormLine("between turns", escaped(prefixes.separator)),
-    ]
-    return Form("Plain text · \\n is a line's end", entries, _read_prefixes, exact=True)
-
-
-def _read_prefixes(lines: Sequence[str]) -> Prefixes:
-    return Prefixes(*map(unescaped, lines))

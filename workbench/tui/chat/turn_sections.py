@@ -1,4 +1,4 @@
-"""The turns shown as the sections of a transcript; a turn that has not changed keeps its sections."""
+"""Convert the turns of a conversation to the sections of a transcript."""
 
 from __future__ import annotations
 
@@ -15,28 +15,30 @@ from workbench.workspace.chat_session import ChatSession
 from workbench.workspace.run_state import figures_of
 
 _FOLDED = 48
-"""Characters of a folded turn that are shown."""
+"""Characters shown of a folded turn."""
 
 _GLYPHS = {"user": "› ", "assistant": "◆ "}
-"""What tells who speaks also where there is no colour."""
+"""Glyphs that show the role without colours."""
 
 
 class _State(NamedTuple):
-    """All that a turn's sections depend on."""
+    """Everything that the sections of a turn depend on."""
 
     number: int
+    """The turn's number in its branch, from 1."""
     turn: Turn
     branch: tuple[int, int] | None
+    """The number of the branch and of all branches at this turn; None if there is only one."""
     is_current: bool
     is_folded: bool
     is_left_out: bool
     outcomes: tuple[Outcome | None, ...]
     differs: str
-    """What makes the answer's request differ from that of the answer before it."""
+    """How the answer's parameters and endpoint differ from those of the answer before it."""
 
 
 class TurnSections:
-    """Makes sections of turns, most of them once: figures of thousands of answers cost a lot."""
+    """Creates the sections of turns, and keeps them until a turn changes: figures take time to compute."""
 
     def __init__(self, chat: ChatSession) -> None:
         self._chat = chat
@@ -44,16 +46,16 @@ class TurnSections:
         self._differs: dict[tuple[str, str], str] = {}
 
     def of(self, current: int | None, folded: Collection[str], left_out: Collection[int]) -> list[Section]:
-        """The sections of the turns shown.
+        """Return the sections of the turns shown.
 
-        `current` is the index of the turn that keys work on, `folded` are ids, `left_out` the indices of
-        turns that the next prompt goes without.
+        `current` is the index of the current turn; `folded` has the ids of folded turns, and `left_out` the
+        indices of turns that the next prompt leaves out.
         """
         branches = self._chat.chat.turns.branch_counts()
         sections: list[Section] = []
         before: Run | None = None
         for index, turn in enumerate(self._chat.path):
-            runs = self._chat.runs_of(turn) if turn.run else []
+            runs = self._chat.runs_of(turn)
             state = _State(
                 index + 1,
                 turn,
@@ -72,14 +74,13 @@ class TurnSections:
         return sections
 
     def marked(self, turn: Turn, *, is_current: bool) -> tuple[Section, ...]:
-        """The sections of a turn that are shown already, as the one that keys work on or no longer so."""
-        made = self._made.get(turn.id)
-        if made is None:
+        """Return the sections of a turn, marked as the current one or not; none if `of` did not return it."""
+        if (made := self._made.get(turn.id)) is None:
             return ()
         state = made[0]._replace(is_current=is_current)
-        runs = self._chat.runs_of(turn) if turn.run else []
-        self._made[turn.id] = state, tuple(_sections(state, runs))
-        return self._made[turn.id][1]
+        sections = tuple(_sections(state, self._chat.runs_of(turn)))
+        self._made[turn.id] = state, sections
+        return sections
 
     def _difference(self, before: Run | None, run: Run) -> str:
         if before is None:
@@ -94,7 +95,7 @@ class TurnSections:
 
 
 def key_of(turn: Turn, part: int = 0) -> str:
-    """The key of a section of a turn."""
+    """Return the key of a turn's section; an answer has a section for each of its runs."""
     return f"{turn.id}:{part}"
 
 
@@ -107,7 +108,7 @@ def _sections(state: _State, runs: list[Run]) -> list[Section]:
         return [Section(key_of(turn), title, dimmed=dimmed, emphasis=emphasis)]
     if not runs:
         return [Section(key_of(turn), title, turn.text, dimmed=dimmed, emphasis=emphasis)]
-    # What the runs did not answer themselves stands before them: a prefill, or the shared part of a branch.
+    # The text before the runs' own output: a prefill, or the part shared with another branch.
     choices = [run.choice(turn.choice if run is runs[-1] else 0) for run in runs]
     prefix = turn.text
     for run, choice in zip(reversed(runs), reversed(choices), strict=True):

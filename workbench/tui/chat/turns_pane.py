@@ -1,4 +1,4 @@
-"""The turns of a conversation beside their inspector: walking, folding, reading; and the exact prompt."""
+"""The turns of a conversation with their inspector, and the preview of the exact prompt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from textual.reactive import var
 
 from workbench.domain.choice import Alternative, Choice
 from workbench.domain.conversation import Turn
-from workbench.domain.display import one_line, visible
+from workbench.domain.display import one_line, plural, visible
 from workbench.domain.errors import WorkbenchError
 from workbench.domain.token_levels import Mode
 from workbench.runner.chat_request import ChatRequest
@@ -24,18 +24,15 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.main.inspector import Inspector, TokenStrip
-from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.popups.question import LinePopup
 from workbench.tui.tokens.token_view import NO_TOKEN, TokenView, no_alternative
 from workbench.tui.tokens.transcript import TITLE, ReadingPosition, Section
 from workbench.tui.tokens.transcript_view import TranscriptView
 from workbench.workspace.chat_session import ChatSession
 
-_UNCOUNTED = "tokens not counted: no tokenizer answers yet"
-
 
 class PromptPreview(Vertical):
-    """Shows one prompt."""
+    """Shows the exact prompt that would be sent."""
 
     DEFAULT_CSS = """
     PromptPreview { height: 1fr; display: none; border: round $border-blurred; padding: 0 1;
@@ -49,28 +46,25 @@ class PromptPreview(Vertical):
     def compose(self) -> ComposeResult:
         yield TranscriptView()
 
-    def show_making(self) -> None:
-        """Say that the prompt is being made."""
-        self.border_subtitle = Content("rendering…")
-
     def show_made(self, made: ChatRequest, unfilled: Sequence[str]) -> None:
-        """Show a prompt; `unfilled` are the variables in it without a value."""
+        """Show a prompt; `unfilled` has its variables without a value."""
         rendered = made.rendered
         self.view.set_sections([Section("prompt", "", rendered.prompt, specials=rendered.specials)])
         self.border_subtitle = Content(" · ".join(_remarks(made, unfilled)))
 
     def show_problem(self, problem: WorkbenchError) -> None:
-        """Show that there is no prompt."""
+        """Show why the prompt cannot be rendered."""
         self.view.set_sections([])
         self.border_subtitle = Content(one_line(problem.title, 70))
 
 
 def _remarks(made: ChatRequest, unfilled: Sequence[str]) -> Iterator[str]:
-    fitted, specials = made.left_out, made.rendered.specials
-    about = "" if fitted is None or fitted.is_exact else "about "
-    yield f"{about}{fitted.tokens:,} tokens" if fitted is not None else _UNCOUNTED
-    if injected := sum(span.injected for span in specials):
-        yield f"{injected} special token{'s' * (injected != 1)} in turns' own text"
+    if (fitted := made.left_out) is None:
+        yield "tokens not counted: no tokenizer answers yet"
+    else:
+        yield f"{'' if fitted.is_exact else 'about '}{plural(fitted.tokens, 'token')}"
+    if injected := sum(span.injected for span in made.rendered.specials):
+        yield f"{plural(injected, 'special token')} in turns' own text"
     if unfilled:
         yield f"no value: {one_line(', '.join(unfilled), 40)}"
     yield from map(visible, made.notes)
@@ -80,12 +74,12 @@ _KEYS = {
     **BindingsMap(ScrollableContainer.BINDINGS).key_to_bindings,
     **BindingsMap(bindings_at(Where.TOKENS)).key_to_bindings,
 }
-"""What keys do where they mean tokens."""
+"""The bindings of token views."""
 _TAKEN = BindingsMap(bindings_at(Where.TURNS)).key_to_bindings
 
 
 class TurnView(TokenView, inherit_bindings=False):
-    """What is done with a turn is its pane's, which gets the keys that mean turns here, not tokens."""
+    """A token view without the keys that its pane uses for turns."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         binding for key, bindings in _KEYS.items() if key not in _TAKEN for binding in bindings
@@ -97,7 +91,7 @@ class TurnView(TokenView, inherit_bindings=False):
         def __init__(self, key: str) -> None:
             super().__init__()
             self.key = key
-            """The key of the section it belongs to."""
+            """The key of the section."""
 
     @on(events.Click)
     def _post_turn_clicked(self, event: events.Click) -> None:
@@ -107,7 +101,7 @@ class TurnView(TokenView, inherit_bindings=False):
             self.post_message(self.TurnClicked(self._transcript.section(row.section).key))
 
     def show_section(self, key: str) -> None:
-        """Bring the top of a section into view; nothing where it is not shown."""
+        """Scroll the top of a section into view; does nothing if there is no such section."""
         if all(section.key != key for section in self.sections):
             return
         y = self._transcript.y_of(ReadingPosition(self._transcript.index_of(key), TITLE, 0))
@@ -118,7 +112,7 @@ class TurnView(TokenView, inherit_bindings=False):
 
 
 class TurnsPane(Vertical):
-    """Knows the turn that keys work on; what changes the conversation is the screen's."""
+    """Shows the turns and keeps track of the current one; the screen changes the conversation."""
 
     DEFAULT_CSS = """
     TurnsPane { height: 1fr; }
@@ -137,11 +131,12 @@ class TurnsPane(Vertical):
     BINDINGS = bindings_at(Where.TURNS)
 
     class NotDone(Message):
-        """Something cannot be done, or was not found."""
+        """Something was not found or is not possible."""
 
         def __init__(self, why: str) -> None:
             super().__init__()
             self.why = why
+            """What to show."""
 
     view = getters.query_one(TurnView)
     preview = getters.query_one(PromptPreview)
@@ -157,9 +152,9 @@ class TurnsPane(Vertical):
         self._sections = TurnSections(chat)
         self._folded: set[str] = set()
         self.left_out: Collection[int] = frozenset()
-        """The indices of turns that the next prompt goes without."""
+        """The indices of turns that the next prompt leaves out."""
         self.current: int | None = None
-        """The index of the turn that keys work on; None is the last one."""
+        """The index of the turn that keys apply to; None for the last one."""
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="stage"):
@@ -176,16 +171,16 @@ class TurnsPane(Vertical):
         self.inspector.show(None)
         self.show_turns()
 
-    # --- walking -----------------------------------------------------------------------------------------
+    # --- the current turn --------------------------------------------------------------------------------
 
     @property
     def turn(self) -> Turn | None:
-        """The turn that keys work on."""
+        """The turn that keys apply to."""
         path = self._chat.path
         return path[-1 if self.current is None else self.current] if path else None
 
     def show_turns(self) -> None:
-        """Show the turns as they are now."""
+        """Show the turns of the conversation."""
         if self.current is not None and self.current >= len(self._chat.path):
             self.current = None
         self.view.set_sections(self._sections.of(self.current, self._folded, self.left_out))
@@ -194,14 +189,14 @@ class TurnsPane(Vertical):
             self.strip.show(None)
 
     def go_to(self, index: int) -> None:
-        """Let keys work on a turn, and show it."""
+        """Make a turn the current one, and scroll to it."""
         path = self._chat.path
         if path:
             self._mark(max(min(index, len(path) - 1), 0))
             self.view.show_section(key_of(path[self.current or 0]))
 
     def _mark(self, index: int | None) -> None:
-        """Show which turn keys work on; no other turn of thousands is looked at for it."""
+        """Make a turn the current one, and redraw only it and the one before it."""
         before, self.current = self.current, index
         if before == index:
             return
@@ -222,40 +217,27 @@ class TurnsPane(Vertical):
         self._mark(self._chat.path.index(turn) if turn is not None else None)
 
     def _turn_at(self, key: str) -> Turn | None:
-        """The turn that a section is of."""
+        """Return the turn of a section."""
         id = key.partition(":")[0]
         return next((turn for turn in self._chat.path if turn.id == id), None)
 
-    @asks
-    async def jump(self, flow: FlowContext) -> None:
-        """Choose a turn by its number or its words."""
-        items = [
-            Item(str(index), f"{index + 1} {turn.role}", one_line(turn.text, 100))
-            for index, turn in enumerate(self._chat.path)
-        ]
-        here = len(items) - 1 if self.current is None else self.current
-        chosen = await flow.ask(Picker("Turns", items, chosen=str(here)))
-        if chosen is not None:
-            self.view.focus()
-            self.go_to(int(chosen))
-
     def action_fold(self) -> None:
-        """Fold the turn, or unfold it."""
+        """Fold or unfold the turn."""
         if (turn := self.turn) is not None:
             self._folded ^= {turn.id}
             self.show_turns()
 
     def action_fold_all(self) -> None:
-        """Fold all turns, or unfold all where all are folded."""
+        """Fold all turns, or unfold them if all are folded."""
         ids = {turn.id for turn in self._chat.path}
         self._folded = set() if ids <= self._folded else ids
         self.show_turns()
         self.go_to(len(self._chat.path) - 1 if self.current is None else self.current)
 
-    # --- reading -----------------------------------------------------------------------------------------
+    # --- tokens ------------------------------------------------------------------------------------------
 
     def action_inspect(self) -> None:
-        """Go to the inspector."""
+        """Focus the inspector."""
         if self.view.cursor is None:
             self.view.action_token(1)
         self.add_class("-inspecting")
@@ -276,9 +258,9 @@ class TurnsPane(Vertical):
         return section.choice if section is not None else None
 
     def alternative(self, index: int) -> tuple[Turn, Choice, int, Alternative] | None:
-        """An alternative to the token under the cursor, from 0, with the turn, choice and position of that.
+        """Return an alternative (from 0) to the token under the cursor, with its turn, choice and position.
 
-        None where there is none, which is said.
+        If there is none, show why and return None.
         """
         if self.view.cursor is None:
             self.notify(NO_TOKEN, timeout=3)
@@ -298,22 +280,22 @@ class TurnsPane(Vertical):
         return None
 
     def action_cycle_colour(self) -> None:
-        """Let the colours tell the next thing."""
+        """Colour by the next measure."""
         self.view.mode = self.view.mode.next()
 
     def action_toggle_whitespace(self) -> None:
-        """Show blanks, tabs and line ends, or not."""
+        """Show or hide spaces, tabs and line ends."""
         self.view.whitespace = not self.view.whitespace
 
     def action_copy_turn(self) -> None:
-        """Copy what is selected, else the turn's exact text."""
+        """Copy the selection, else the turn's exact text."""
         text = self.view.selected_text() or (self.turn.text if self.turn is not None else "")
         if text:
             self.app.copy_to_clipboard(text)
 
     @asks
     async def action_find(self, flow: FlowContext) -> None:
-        """Find a text in the answers; n and N go on to others."""
+        """Ask for a text and go to its next match in the answers."""
         text = await flow.ask(LinePopup("Find in the answers", "", may_be_empty=True))
         if text is not None and not await self.view.find(text) and text:
             self.post_message(self.NotDone(f"No answer shown contains {text!r}."))

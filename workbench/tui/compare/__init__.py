@@ -1,1 +1,1 @@
-"""Comparing presets, columns and runs side by side."""
+"""Comparing presets and runs side by side."""

@@ -1,4 +1,4 @@
-"""One column of a comparison: its answer, its figures, and the distribution where answers part."""
+"""A column of a comparison: its answer, its figures, and the distribution at a token."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _WIDTHS = {
     "cost": 8,
     "ended": 0,
 }
-"""The figures in order, with the cells that a usual value takes; the last one fills its row."""
+"""The figures in order, with the cells of a typical value; the last one takes the rest of its row."""
 
 Figures = Sequence[tuple[str, str]]
-"""Labels with their values."""
+"""Labels and values of figures."""
 
 
 class FigureGrid(Widget):
-    """Shows always the same figures, so that those of columns beside each other line up."""
+    """Shows figures in as many columns as fit, at the same places for every run."""
 
     DEFAULT_CSS = "FigureGrid { height: auto; }"
 
@@ -53,17 +53,17 @@ class FigureGrid(Widget):
         self._figures = list(figures)
 
     def show(self, figures: Figures) -> None:
-        """Show other values of the same figures."""
+        """Show new values of the same figures."""
         if list(figures) != self._figures:
             self._figures = list(figures)
             self.refresh()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Rows for all figures."""
+        """Return the number of rows for all figures."""
         return -(-len(self._figures) // len(self._columns(width)))
 
     def _columns(self, width: int) -> list[tuple[int, int]]:
-        """The cells of each column's labels and of all of it: as many columns as there is room for."""
+        """Return the width of the labels and the total width of each column, for as many columns as fit."""
         for count in range(len(self._figures), 1, -1):
             columns = []
             for column in range(count):
@@ -75,7 +75,7 @@ class FigureGrid(Widget):
         return [(max(len(label) for label, _ in self._figures), width)]
 
     def render(self) -> Content:
-        """The rows."""
+        """Draw the figures, row by row."""
         width = self.content_size.width
         columns = self._columns(width)
         rows = []
@@ -86,7 +86,7 @@ class FigureGrid(Widget):
             for (label, value), (widest, wanted) in zip(row, columns, strict=False):
                 is_last = (label, value) == row[-1]
                 cell = room if is_last else wanted
-                # A long value takes the blanks between it and its label.
+                # A long value may use the padding of its label.
                 head = max(len(label) + 1, min(widest + 1, cell - cell_len(value)))
                 tail = fit(value, cell - head)
                 cells.append(Content.assemble((fit(label, head), "$text-muted"), tail))
@@ -96,13 +96,13 @@ class FigureGrid(Widget):
 
 
 def figures_while_running(run: Run, *, priced: bool) -> Figures:
-    """The figures that are cheap enough to be taken many times a second; `priced` adds the cost."""
+    """Return the figures, with values only for those that are cheap to compute; `priced` adds the cost."""
     later = dict.fromkeys(("perplexity", "mean logprob", "distinct-2", "ended", "cost"), "…")
     return _in_order(_progress(completion_tokens(run), run) | later, priced)
 
 
 def figures_of_summary(run: Run, summary: Summary, *, priced: bool) -> Figures:
-    """All figures of an answer; `priced` adds the cost."""
+    """Return all figures of an answer; `priced` adds the cost."""
     figures = {
         "perplexity": figure(summary.perplexity, ".2f"),
         "mean logprob": figure(summary.mean_logprob, ".3f"),
@@ -126,13 +126,14 @@ def _in_order(figures: Mapping[str, str], priced: bool) -> Figures:
 
 
 _LABEL, _PERCENTAGE = 10, 7
+"""Cells of a row's label and percentage."""
 _NUMBERED = 9
-"""Alternatives that a digit branches with."""
+"""Number of alternatives that have a key."""
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 class DistributionView(Widget):
-    """A heading, and a row for each alternative; the chosen one is marked."""
+    """Shows the alternatives of a token as a bar chart, with the chosen one marked."""
 
     DEFAULT_CSS = "DistributionView { height: 8; }"
 
@@ -142,14 +143,14 @@ class DistributionView(Widget):
         self._rows: tuple[AlternativeRow, ...] = ()
 
     def show(self, heading: str, token: Token | None) -> None:
-        """Show a token's alternatives under a heading; without a token the heading alone."""
+        """Show a heading, and the alternatives of a token if there is one."""
         rows = rows_of(token) if token is not None else ()
         if (heading, rows) != (self._heading, self._rows):
             self._heading, self._rows = heading, rows
             self.refresh()
 
     def render(self) -> Content:
-        """The rows that fit; they sum to all there is, and the chosen one is always among them."""
+        """Draw the rows that fit, always including the chosen token; their percentages sum to 100."""
         width, height = self.content_size
         lines = [Content.styled(fit(self._heading, width), "$text-muted")]
         lines += [_line(row, width) for row in trimmed(self._rows, max(height - 1, 2))]
@@ -157,7 +158,7 @@ class DistributionView(Widget):
 
 
 def trimmed(rows: Sequence[AlternativeRow], most: int) -> list[AlternativeRow]:
-    """At most so many rows: what is left out, the last alternatives first, joins the remaining mass."""
+    """Reduce the rows to at most `most`, by adding the last alternatives to the remaining mass."""
     kept = list(rows)
     if len(kept) <= most:
         return kept
@@ -192,11 +193,11 @@ def _bar(mass: float, room: int) -> str:
 
 
 _SHOWN_PROMPT = 200
-"""Characters of the prompt's end that stand before each answer."""
+"""Characters shown of the prompt's end before each answer."""
 
 
 class CompareColumn(Container):
-    """Shows a run as it grows; its screen lays it out beside, below or in place of the others."""
+    """Shows a run while it streams and afterwards; the screen places it."""
 
     DEFAULT_CSS = """
     CompareColumn {
@@ -212,7 +213,7 @@ class CompareColumn(Container):
     grid = getters.query_one(FigureGrid)
 
     def __init__(self, column: Column, run: Run, scale: Scale) -> None:
-        """`scale` is the one that all columns share."""
+        """`scale` is the colour scale shared by all columns."""
         super().__init__()
         self._scale = scale
         self.column = column
@@ -229,7 +230,7 @@ class CompareColumn(Container):
         yield FigureGrid(self._figures)
 
     def on_mount(self) -> None:
-        """Show the prompt, and what there is of the answer."""
+        """Show the prompt and the answer so far."""
         self.view.add_section(self._section(0, None))
 
     @property
@@ -238,18 +239,18 @@ class CompareColumn(Container):
 
     @property
     def choice(self) -> Choice | None:
-        """The answer that is shown; None before its first token."""
+        """The answer shown; None before its first token."""
         return self.run.ordered[0] if self.run.choices else None
 
     def pull(self) -> None:
-        """Show what the answer has got since."""
+        """Show tokens received since the last call."""
         choice = self.choice
         if choice is not None and self.view.sections[0].choice is not choice:
             self.view.update_section(self._section(0, None))
         self.view.pull()
 
     def show_state(self, title: str, state: RunState) -> None:
-        """Show the name and what the run is doing, and its figures."""
+        """Update the title, the state of the run, and its figures."""
         if (title, state) != self._state:
             self._state = title, state
             self.border_title = Content(title)
@@ -265,11 +266,11 @@ class CompareColumn(Container):
             self.grid.show(figures_of_summary(self.run, summary, priced=self._priced))
 
     def show_agreement(self, shared: int, divergence: Divergence | None) -> None:
-        """Dim the tokens that all answers share, and mark the first that differs."""
+        """Dim the first `shared` tokens, which all answers have in common, and mark the divergence."""
         self.view.update_section(self._section(shared, divergence.position if divergence else None))
 
     def show_token(self, position: int, *, diverges: bool) -> None:
-        """Show the distribution at a token; `diverges` says that the answers first differ there."""
+        """Show the distribution at a token; `diverges` marks it as the first that differs."""
         choice = self.choice
         if choice is not None and position < len(choice):
             heading = f"{'diverges at ' * diverges}token {position + 1}"

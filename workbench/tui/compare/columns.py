@@ -1,4 +1,4 @@
-"""Choosing what a comparison or a grid sends: presets, each at its own endpoint or at another one."""
+"""Choose the columns of a comparison or grid: presets, each at its own endpoint or at another one."""
 
 from __future__ import annotations
 
@@ -24,25 +24,26 @@ from workbench.workspace.comparison import LEAST_COLUMNS, MOST_COLUMNS
 
 _SEEDS = "shared seed", "own seeds"
 _ELSEWHERE = "\0elsewhere"
-"""Begins what stands for a preset at an endpoint that was chosen for it."""
+"""Prefix of the list's values for presets at another endpoint; no preset name contains this character."""
 _PANEL = "\0panel"
-"""Stands for the panel's parameters among names of presets, none of which can hold this character."""
+"""The list's value for the current settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The columns that a person chose, and whether each keeps or draws its own seed."""
+    """The columns chosen by the person."""
 
     columns: Sequence[Column]
     own_seeds: bool = False
+    """Whether each column has its own seed, instead of a shared one."""
 
 
 async def choose_columns(
     flow: FlowContext, request: Request, title: str, *, least: int = LEAST_COLUMNS
 ) -> Chosen | None:
-    """Let a person choose presets for a request, and whether they share one seed.
+    """Ask for presets for a request, and whether they share a seed; return None if cancelled.
 
-    Raises BadValueError for a column that its endpoint would refuse.
+    Raises BadValueError if a column has a value that its endpoint does not allow.
     """
     loaded = load_presets(flow.services.folders)
     for problem in loaded.problems:
@@ -88,7 +89,7 @@ async def choose_columns(
 
 
 def _compared_last(runs: Sequence[Run], offered: Container[str]) -> tuple[str, ...]:
-    """What the session's last comparison compared and is still offered; nothing where that is one alone."""
+    """Return the presets of the session's last comparison that are still offered; none if only one is."""
     group = next((run.group for run in reversed(runs) if run.group), "")
     names = dict.fromkeys(run.preset or _PANEL for run in runs if group and run.group == group)
     values = tuple(name for name in names if name in offered)
@@ -96,7 +97,7 @@ def _compared_last(runs: Sequence[Run], offered: Container[str]) -> tuple[str, .
 
 
 def _column(flow: FlowContext, preset: Preset | None, request: Request) -> Column:
-    """The column of a preset, or of the current settings."""
+    """Return the column of a preset, or of the current settings."""
     here, model = flow.workspace.drafting.endpoint, request.model
     if preset is None:
         return Column("current settings", here, model, _single(request.parameters))
@@ -108,12 +109,12 @@ def _column(flow: FlowContext, preset: Preset | None, request: Request) -> Colum
 
 
 def _single(parameters: Parameters) -> Parameters:
-    """A column shows one answer, so only one is requested."""
+    """Request a single answer, as a column shows only one."""
     return parameters.set("n", None).set("best_of", None)
 
 
 def check_columns(columns: Sequence[Column]) -> None:
-    """Raises BadValueError for the first column that its endpoint would refuse."""
+    """Raise BadValueError if a column has a value that its endpoint does not allow."""
     for column in columns:
         if not column.endpoint.lenient:
             for problem in column.parameters.problems(column.endpoint.limits):
@@ -121,7 +122,7 @@ def check_columns(columns: Sequence[Column]) -> None:
 
 
 def with_seeds(chosen: Chosen) -> tuple[Sequence[Column], str, list[Column]]:
-    """The columns with their seeds, a note on them, and the columns whose own seed was replaced."""
+    """Return the columns with their seeds, a note on these, and the columns whose own seed was replaced."""
     columns = chosen.columns
     if chosen.own_seeds:
         return [adding(column, "seed", random.getrandbits(31)) for column in columns], "separate seeds", []
@@ -137,7 +138,7 @@ def with_seeds(chosen: Chosen) -> tuple[Sequence[Column], str, list[Column]]:
 
 
 def _shared_seed(columns: Sequence[Column]) -> tuple[int, str]:
-    """The seed of all columns, the first that one has, else a drawn one; and a note on it."""
+    """Return the first column's seed that is set, else a random one, with a note on it."""
     for column in columns:
         seed = column.parameters.get("seed")
         if isinstance(seed, int):
@@ -147,6 +148,6 @@ def _shared_seed(columns: Sequence[Column]) -> tuple[int, str]:
 
 
 def endpoint_of(flow: FlowContext, name: str) -> Endpoint:
-    """The endpoint in use where it has that name, else the one that is set up under it."""
+    """Return the endpoint of a name: the one in use if it has that name, else a profile or URL."""
     here = flow.workspace.drafting.endpoint
     return here if name == here.name else endpoint_for(name, None, flow.services.endpoints)

@@ -1,4 +1,4 @@
-"""Comparing: presets on one prompt, a run with itself sent again, and runs that are over."""
+"""Compare presets on a prompt, a run with its re-run, or saved runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from workbench.domain.display import one_line
+from workbench.domain.display import one_line, plural
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.prompt import count_prompts, single_prompts
 from workbench.domain.request import Request
@@ -38,11 +38,11 @@ from workbench.workspace.costs import cost_of, cost_of_jobs
 from workbench.workspace.rerun import Rerun
 
 _ANOTHER = "\0another"
-"""Stands for another session among ids of runs, none of which can hold this character."""
+"""The list's value for another session; no run id contains this character."""
 
 
 async def compare(flow: FlowContext) -> None:
-    """Compare presets on the draft's prompt; on several prompts, in a grid."""
+    """Compare presets on the draft's prompt, or in a grid if the draft has several."""
     request = request_to_compare(flow)
     if count_prompts(request.prompt) > 1:
         from workbench.tui.grid.flow import compare_prompts
@@ -53,7 +53,7 @@ async def compare(flow: FlowContext) -> None:
 
 
 def request_to_compare(flow: FlowContext) -> Request:
-    """The draft's request. Raises BadValueError while something streams, or where it cannot be sent."""
+    """Return the draft's request. Raises BadValueError if it cannot be sent, or while a run streams."""
     flow.refuse_while_streaming()
     return flow.workspace.request
 
@@ -64,9 +64,9 @@ async def compare_request(
     stop: tuple[str, ...] = (),
     before_kept: Callable[[Run], None] = lambda run: None,
 ) -> None:
-    """Choose presets, say what they cost, run them side by side, adopt a column.
+    """Choose presets, confirm the cost, run them side by side, and adopt a column.
 
-    `before_kept` is told each run that has ended, however it did, before the session keeps it.
+    `before_kept` receives each run that ends, whatever its outcome, before the session saves it.
     """
     taken = await choose_columns(flow, request, "Compare")
     if taken is None:
@@ -91,7 +91,7 @@ async def compare_request(
 async def show_under_way(
     flow: FlowContext, comparison: Comparison, screen: ResultScreen[Adopted | None]
 ) -> None:
-    """Show columns or cells until a person leaves them, and continue with what they adopt or branch from."""
+    """Show a comparison or grid until it is closed; then adopt the column returned, and send its branch."""
     async with flow.running(comparison):
         adopted = await flow.ask(screen)
         comparison.stop()
@@ -102,7 +102,7 @@ async def show_under_way(
 
 
 async def rerun(flow: FlowContext, run: Run | None = None) -> None:
-    """Send a run again as it was, the one under the cursor where none is named, and compare the two."""
+    """Send a run again unchanged, by default the one under the cursor, and compare the answers."""
     if run is None and (answer := flow.workspace.runs.one_answer()) is not None:
         run = answer[0]
     if run is None:
@@ -117,18 +117,19 @@ async def rerun(flow: FlowContext, run: Run | None = None) -> None:
 
 
 def refuse_running(run: Run) -> None:
-    """Raises BadValueError where a run has not ended."""
+    """Raise BadValueError if a run has not ended."""
     if run.is_running:
         raise BadValueError("The run is still streaming", hint="Wait for its end, or stop it with Esc.")
 
 
 async def compare_runs(flow: FlowContext) -> None:
-    """Choose saved runs of the open session, or of another one too, and compare them; nothing is sent."""
+    """Choose saved runs of this session, and optionally of another, and compare them; nothing is sent."""
     saved = numbered(flow.workspace.runs, "run")
-    answer = flow.workspace.runs.answer
-    shown = answer[0] if answer is not None else None
-    indices = [index for index, saved_run in enumerate(saved) if saved_run.run is shown]
-    chosen = [saved[index].run.id for index in (indices[0] - 1, indices[0]) if index >= 0] if indices else []
+    chosen: list[str] = []
+    if (answer := flow.workspace.runs.answer) is not None:
+        # The run under the cursor and the one before it.
+        last = next((index for index, saved_run in enumerate(saved) if saved_run.run is answer[0]), -1)
+        chosen = [saved_run.run.id for saved_run in saved[max(last - 1, 0) : last + 1]]
     items = [Item(_ANOTHER, "another session…", "choose runs of it next"), *saved_items(saved)]
     picker = MultiPicker("Compare runs", items, Selection(tuple(chosen)), least=1, most=MOST_COLUMNS + 1)
     taken = await flow.ask(picker)
@@ -137,21 +138,24 @@ async def compare_runs(flow: FlowContext) -> None:
     mine = [saved_run for saved_run in saved if saved_run.run.id in taken.values]
     if _ANOTHER not in taken.values:
         await compare_saved(flow, mine)
-    elif (path := await flow.ask(_other_sessions(flow))) is not None:
+        return
+    more = partial(other_sessions, Library(flow.services.folders), flow.workspace.keeper.path)
+    path = await flow.ask(Picker("Compare with a run of", [], note="reading…", more=more))
+    if path is not None:
         await compare_session(flow, Path(path), mine)
 
 
 async def compare_session(flow: FlowContext, path: Path, mine: Sequence[SavedRun] = ()) -> None:
     """Choose runs of another session's file, and compare them with `mine`.
 
-    Without any of the open session the newest of them are offered too.
+    If `mine` is empty, the newest runs of this session are offered too.
     """
     try:
         theirs = numbered(await asyncio.to_thread(read_runs, path), one_line(path.stem, 24))
     except StorageError as problem:
         flow.fail(problem, "Session")
         return
-    # The same run may be in both files, so that its id alone does not tell them apart.
+    # By index, not by id: the same run may be in both sessions.
     offered = [*theirs, *([] if mine else numbered(flow.workspace.runs, "run"))]
     shown = saved_items(offered, newest_first=False)
     items = [Item(f"{index}", item.title, item.detail) for index, item in enumerate(shown)]
@@ -161,20 +165,15 @@ async def compare_session(flow: FlowContext, path: Path, mine: Sequence[SavedRun
         await compare_saved(flow, [*mine, *(offered[int(index)] for index in taken.values)])
 
 
-def _other_sessions(flow: FlowContext) -> Picker:
-    more = partial(other_sessions, Library(flow.services.folders), flow.workspace.keeper.path)
-    return Picker("Compare with a run of", [], note="reading…", more=more)
-
-
 async def compare_saved(
     flow: FlowContext,
     saved: Sequence[SavedRun],
     notes: Sequence[str] = (),
     second: SecondScoring | None = None,
 ) -> None:
-    """Show runs that are over beside each other, with what else is to be known of them.
+    """Show finished runs side by side, with notes on them; nothing is sent.
 
-    Where they are two models' scorings of one text, `second` says how they differ at each token.
+    `second` is the difference between two scorings of the same text, if the runs are such.
     """
     if not LEAST_COLUMNS <= len(saved) <= MOST_COLUMNS:
         flow.warn(f"A comparison has {LEAST_COLUMNS} to {MOST_COLUMNS} runs, not {len(saved)}.", "Compare")
@@ -188,24 +187,24 @@ async def compare_saved(
 
 
 _NEWEST = 200
-"""Runs of a session that are offered."""
+"""The most runs of a session that are offered."""
 
 
 def numbered(runs: Sequence[Run], word: str) -> list[SavedRun]:
-    """The runs that have ended, named by `word` and their number in the session where they have no name."""
+    """Return the finished runs with titles: their names, else `word` and their numbers in the session."""
     titles = [run.name or f"{word} {number}" for number, run in enumerate(runs, 1)]
     return [SavedRun(title, run) for title, run in zip(titles, runs, strict=True) if not run.is_running]
 
 
 def saved_items(saved: Sequence[SavedRun], newest_first: bool = True) -> list[Item]:
-    """The newest runs with their figures, to choose from."""
-    shown = list(saved[-_NEWEST:])
+    """Return list items for the newest runs, with their figures."""
+    shown = saved[-_NEWEST:]
     ordered = reversed(shown) if newest_first else shown
     return [run_item(saved_run.run, saved_run.title) for saved_run in ordered]
 
 
 async def other_sessions(library: Library, own: Path | None) -> Late:
-    """The sessions that hold runs, without the one whose file is `own`."""
+    """Find the sessions that have runs, except the one with the path `own`."""
     try:
         listed = await asyncio.to_thread(library.sessions)
     except StorageError as problem:
@@ -217,8 +216,8 @@ async def other_sessions(library: Library, own: Path | None) -> Late:
         Item(
             session.path,
             session.title or Path(session.path).stem,
-            f"{session.runs} runs · {one_line(session.text, 60)}",
+            f"{plural(session.runs, 'run')} · {one_line(session.text, 60)}",
         )
         for session in others
     ]
-    return Late(items, f"{len(items)} other sessions · Enter choose · Esc close")
+    return Late(items, f"{plural(len(items), 'other session')} · Enter choose · Esc close")

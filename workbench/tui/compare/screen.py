@@ -1,4 +1,4 @@
-"""The compare screen: presets side by side on one prompt, or a run beside itself sent again."""
+"""The compare screen: answers side by side, with their figures and where they diverge."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ from workbench.workspace.comparison import Comparison
 from workbench.workspace.rerun import Rerun
 
 _FRAME = 1 / 30
+"""Seconds."""
 
 
 class Followers:
-    """Views that are still to be scrolled; those that wait longest come first."""
+    """Scrolls views to the same row, a few per frame."""
 
     def __init__(self, owner: Widget, at_once: int) -> None:
-        """`owner` is the widget whose timer is used; `at_once` is how many views follow in one frame."""
+        """`owner` is the widget whose timer is used; `at_once` is the number of views per frame."""
         self._owner = owner
         self._at_once = at_once
         self._y = 0
@@ -51,7 +52,7 @@ class Followers:
         self._timer: Timer | None = None
 
     def follow(self, views: Iterable[Widget], y: int) -> None:
-        """Let views follow to a row; one that is on its way to another goes to this one."""
+        """Scroll views to a row, and with them any that are still to be scrolled to an earlier one."""
         self._y = y
         self._behind += [view for view in views if view not in self._behind and view.scroll_offset.y != y]
         if self._behind and self._timer is None:
@@ -67,32 +68,33 @@ class Followers:
 
 
 _LEAST_WIDTH, _LEAST_HEIGHT = 24, 9
-"""Cells of a column that stands beside or below others."""
+"""Minimum cells of a column beside or below others."""
 _FEW = 3
-"""Columns that stand beside each other from 100 cells of width on."""
+"""The most columns shown side by side below 160 cells of width."""
 _FOLLOW_AT_ONCE = 3
-"""Columns that are scrolled along in one frame."""
+"""Columns scrolled per frame."""
 _FIGURES_EVERY = 3
-"""Frames between two columns whose figures are shown."""
+"""Frames between updates of one column's figures and the next column's."""
 _LINES_EVERY = 6
-"""Frames between two looks at the lines above and below the columns."""
+"""Frames between updates of the lines above and below the columns."""
 _SELECT = "Press ← or → to select a token"
 
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """The column whose settings are adopted, and the branch that is sent under them at once."""
+    """The column whose settings to continue with."""
 
     column: Column | None
     """None for a scoring, which the workbench sent with settings of its own."""
     branch: Branch | None = None
+    """A branch to send with them."""
 
 
 class CompareScreen(ResultScreen[Adopted | None]):
-    """Answers with the column that a person adopts or branches from, or None where they only leave.
+    """Shows a comparison; returns the column adopted or branched from, or None.
 
-    The columns stand beside each other where each is wide enough to read, below each other where there are
-    too many for that, and one at a time where it is narrow.
+    The columns are side by side if each is wide enough to read, else below each other; in a narrow terminal,
+    one at a time.
     """
 
     DEFAULT_CSS = """
@@ -117,7 +119,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
     BINDINGS = bindings_at(Where.COMPARE)
 
     heading = "Compare"
-    """What the first row begins with."""
+    """The beginning of the first row."""
     where = Where.COMPARE
 
     def __init__(
@@ -125,7 +127,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
     ) -> None:
         """`seed_note` says which seed the columns share, and where it is from.
 
-        `second` is how two models find one text, whose spans are the tokens of both columns.
+        `second` is the difference between two models' scorings of one text, if the columns show such.
         """
         super().__init__()
         self._comparison = comparison
@@ -137,7 +139,6 @@ class CompareScreen(ResultScreen[Adopted | None]):
         self._drawn = 0
         self._following: dict[TranscriptView, bool] = {}
         self._followers = Followers(self, _FOLLOW_AT_ONCE)
-        self._lines: dict[Static, Content] = {}
 
     def compose(self) -> ComposeResult:
         yield HeadingRow(self.heading)
@@ -156,7 +157,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
         yield KeyRow(self.where)
 
     def on_mount(self) -> None:
-        """Send what is not there yet, and look for tokens while something streams."""
+        """Send the requests, and update the columns while they stream."""
         for column in self._columns:
             self._following[column.view] = True
             if self._second is not None and column.choice is not None:
@@ -169,12 +170,12 @@ class CompareScreen(ResultScreen[Adopted | None]):
         self._go_to(0)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Let columns and lines fit, also when nothing streams any more."""
+        """Lay out the columns and lines for the new size."""
         self._fit(event.size)
         self._show_lines()
 
     def _fit(self, size: Size) -> None:
-        """Let the columns share the room, or scroll where each would have too little."""
+        """Arrange the columns for a size; they scroll if there is too little room for all."""
         is_beside = self.has_class("-wide") or (self.has_class("-medium") and len(self._columns) <= _FEW)
         self.set_class(is_beside, "-beside")
         self.set_class(not is_beside and self.has_class("-medium"), "-stacked")
@@ -201,7 +202,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
         self._drawn += 1
 
     def _reveal_divergence(self) -> None:
-        """Bring into view where the answers diverge, unless someone reads elsewhere."""
+        """Scroll to the token at which the answers diverge, unless the person has moved in one."""
         if self.is_closed:
             return
         divergence = self._comparison.agreement()[1]
@@ -213,12 +214,12 @@ class CompareScreen(ResultScreen[Adopted | None]):
                 column.view.reveal(column.run.id, divergence.position)
 
     def _show(self) -> None:
-        """Show everything that is not the text itself."""
+        """Update everything except the text."""
         self._show_figures(*range(len(self._columns)))
         self._show_lines()
 
     def _show_figures(self, *indices: int) -> None:
-        """Show what stands around the text of some columns."""
+        """Update the titles, states, figures and distributions of some columns."""
         shared, divergence = self._comparison.agreement()
         position = self._position()
         diverges = divergence is not None and divergence.position == position
@@ -233,7 +234,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
                 column.show_token(position, diverges=diverges)
 
     def _show_lines(self) -> None:
-        """Show what stands above and below the columns."""
+        """Update the lines above and below the columns."""
         self._show_about()
         self._show_tabs()
         remarks = self._comparison.remarks
@@ -242,14 +243,12 @@ class CompareScreen(ResultScreen[Adopted | None]):
         self._show_line(box, Content("\n".join(f"! {remark}" for remark in remarks)), layout=True)
 
     def _show_line(self, line: Static, content: Content, *, layout: bool = False) -> None:
-        """Replace a line's text; drawing it costs as much as a column's rows."""
-        shown = self._lines.get(line)
-        if shown is None or not content.is_same(shown):
-            self._lines[line] = content
+        """Replace a line's text if it changed; drawing a line costs as much as drawing a column's rows."""
+        if not (isinstance(line.content, Content) and content.is_same(line.content)):
             line.update(content, layout=layout)
 
     def _position(self) -> int | None:
-        """The token whose distributions are shown: the one under the cursor, else where answers diverge."""
+        """Return the token whose distributions to show: the one under the cursor, else the divergence."""
         if (cursor := self.current.view.cursor) is not None:
             return cursor[1]
         divergence = self._comparison.agreement()[1]
@@ -287,7 +286,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
         self._show()
 
     def action_column(self, step: int) -> None:
-        """Go to the next column, or the one before."""
+        """Go to the next or previous column."""
         self._go_to((self._current + step) % len(self._columns))
 
     @on(events.DescendantFocus)
@@ -301,7 +300,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
     def _follow_scrolled(self, column: CompareColumn, _: float) -> None:
         view = column.view
         was, self._following[view] = self._following[view], view.is_following
-        # What scrolls because text came is the view's own affair.
+        # A view that follows its text scrolls alone.
         if not (was and view.is_following):
             self._scroll_others(column)
 
@@ -316,33 +315,33 @@ class CompareScreen(ResultScreen[Adopted | None]):
         others = [other.view for other in self._columns if other is not column]
         self._followers.follow(others, column.view.scroll_offset.y)
 
-    # --- what can be done --------------------------------------------------------------------------------
+    # --- actions -----------------------------------------------------------------------------------------
 
     @on(TokenView.CursorMoved)
     def _show_cursor(self) -> None:
-        # While something streams the other columns follow in their turn.
+        # While runs stream, the other columns are updated in turn.
         self._show_figures(*([self._current] if self._comparison.is_running else range(len(self._columns))))
 
     def action_stop(self) -> None:
-        """Stop this column; where it has ended all others; where they have too, leave."""
+        """Stop this column; if it has ended, all others; if they have ended too, close."""
         if not self._comparison.stop_column(self._current) and not self._comparison.stop():
             self.dismiss(None)
 
     def action_copy_or_stop_all(self) -> None:
-        """Copy what is selected, else stop all columns."""
+        """Copy the selection, else stop all columns."""
         if text := self.current.view.selected_text():
             self.app.copy_to_clipboard(text)
         else:
             self._comparison.stop()
 
     def action_copy_answer(self) -> None:
-        """Copy this column's exact text."""
+        """Copy the selection, else this column's exact text."""
         choice = self.current.choice
         if text := self.current.view.selected_text() or (choice.text if choice else ""):
             self.app.copy_to_clipboard(text)
 
     def action_adopt(self) -> None:
-        """Go on with this column's parameters; what streams is stopped."""
+        """Close and adopt this column's settings, stopping all runs."""
         if (column := self._settings()) is None:
             self.notify("A scoring was sent with fixed settings; there are none to adopt.", timeout=3)
             return
@@ -353,7 +352,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
         return None if are_scorings([self.current.run]) else self._comparison.columns[self._current]
 
     def action_branch(self, digit: int) -> None:
-        """Run on from the token whose alternatives are shown, with a numbered one in its place."""
+        """Close and branch at the token whose alternatives are shown, with an alternative counted from 1."""
         choice, position = self.current.choice, self._position()
         if choice is None or position is None or position >= len(choice):
             self.notify(NO_TOKEN, timeout=3)
@@ -371,7 +370,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
         self.dismiss(Adopted(self._settings(), branch))
 
     async def action_keep(self) -> None:
-        """Keep only this column on the screen; the runs of the others stay in the session."""
+        """Close the other columns and stop their runs, which stay in the session."""
         if len(self._columns) == 1:
             return
         kept = self.current
@@ -384,7 +383,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
         self._go_to(0)
 
     def action_difference(self) -> None:
-        """Put the cursor where the answers part, in every column that goes so far."""
+        """Move the cursor of every column to the first token at which the answers diverge."""
         divergence = self._comparison.agreement()[1]
         if divergence is None:
             self.notify("The answers are identical so far.", timeout=2)
@@ -395,7 +394,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
 
 
 class RerunScreen(CompareScreen, inherit_bindings=False):
-    """A comparison of a run with itself; there is nothing to adopt, as the parameters are the same."""
+    """A comparison of a run with its re-run; there is no column to adopt, as the settings are the same."""
 
     BINDINGS = bindings_at(Where.EVERYWHERE, Where.RERUN)
     heading = "Re-run"

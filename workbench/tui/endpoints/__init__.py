@@ -1,1 +1,1 @@
-"""Choosing where requests are sent, and setting it up."""
+"""Choosing and setting up endpoints."""

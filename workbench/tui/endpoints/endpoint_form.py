@@ -1,4 +1,4 @@
-"""The form in which an endpoint is set up: every field with its help, and what is wrong beside it."""
+"""The form of an endpoint: its fields, the help of the focused one, and errors below the fields."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _HEADINGS = {
     "prices.prompt": "Prices",
     "single_prompt": "Behaviour",
 }
-"""Headings by the field that they stand above."""
+"""Headings, by the field below them."""
 
 
 class EndpointForm(Popup[Endpoint]):
-    """Answers with the endpoint as it was saved, or None; what was typed stays until it is right."""
+    """Edits an endpoint; returns it once saved, or None. Invalid values stay in their fields."""
 
     DEFAULT_CSS = """
     EndpointForm { layout: vertical; background: $background; }
@@ -55,7 +55,7 @@ class EndpointForm(Popup[Endpoint]):
     def __init__(
         self, title: str, endpoint: Endpoint, save: Callable[[Endpoint], object], *, needs: str = "name"
     ) -> None:
-        """`save` writes the endpoint, and raises StorageError where it cannot; `needs` is the first field."""
+        """`save` writes the endpoint, or raises StorageError; `needs` is the field to focus first."""
         super().__init__()
         self._title = title
         self._endpoint = endpoint
@@ -64,7 +64,7 @@ class EndpointForm(Popup[Endpoint]):
         self._inputs = {name: LineInput(text, name=name) for name, text in texts_of(endpoint).items()}
         self._wrong = {name: Static(classes="wrong", name=name) for name in self._inputs}
         self._refused: dict[str, str] = {}
-        """Texts that were refused, by field."""
+        """Values that were refused, by field."""
 
     def compose(self) -> ComposeResult:
         yield HeadingRow(one_line(self._title))
@@ -80,18 +80,18 @@ class EndpointForm(Popup[Endpoint]):
         yield KeyRow(Where.ENDPOINT_FORM)
 
     def on_mount(self) -> None:
-        """Begin in the field that needs a value."""
+        """Focus the field that needs a value."""
         self._inputs[self._first].focus()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Say what the field is for."""
+        """Show the help of the field."""
         name = event.widget.name
         help = next((field.help for field in ENDPOINT_FIELDS if field.name == name), "")
         self.query_one("#help", Static).update(Content(help))
 
     @on(Input.Changed)
     def _refuse_key(self, event: Input.Changed) -> None:
-        """Take a key out of the field at once, where one was pasted in place of its variable's name."""
+        """Clear a key pasted instead of its variable's name; else hide the error of a value that changed."""
         name = event.input.name or ""
         if name == "key.environment" and looks_like_key(event.value.strip()):
             try:
@@ -103,11 +103,10 @@ class EndpointForm(Popup[Endpoint]):
             self._wrong[name].remove_class("-shown")
 
     def _show_problem(self, name: str, problem: BadValueError | StorageError) -> None:
-        """Show what is wrong below its field, and go there; below the first where none is named."""
+        """Show an error below its field, or below the first if it names none, and focus the field."""
         at = field_of(name) or "name"
-        message = " ".join(filter(None, (problem.title, problem.message, problem.hint)))
         self._refused[at] = self._inputs[at].value
-        self._wrong[at].update(Content(one_line(f"✗ {message}", 400)))
+        self._wrong[at].update(Content(one_line(f"✗ {problem}", 400)))
         self._wrong[at].add_class("-shown")
         self._inputs[at].focus()
 
@@ -116,7 +115,7 @@ class EndpointForm(Popup[Endpoint]):
         self.app.action_focus_next()
 
     def action_save(self) -> None:
-        """Save what the fields say, or show what is wrong."""
+        """Save the endpoint and close, or show the error."""
         texts = {name: entry.value for name, entry in self._inputs.items()}
         for label in self._wrong.values():
             label.remove_class("-shown")

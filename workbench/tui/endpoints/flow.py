@@ -1,9 +1,10 @@
-"""Choosing where requests are sent: the endpoint, and the model there."""
+"""Choose the endpoint and the model that requests are sent to."""
 
 from __future__ import annotations
 
 from functools import partial
 
+from workbench.domain.display import plural
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import WorkbenchError
 from workbench.tui.endpoints.screen import EndpointsScreen
@@ -12,11 +13,11 @@ from workbench.tui.popups.picker import Item, Late, Picker
 from workbench.workspace.services import Services
 
 _OWN = "\0own"
-"""Stands for the endpoint's own model among names of models, none of which can hold this character."""
+"""The list's value for the endpoint's default model; no model name contains this character."""
 
 
 async def choose_endpoint(flow: FlowContext) -> None:
-    """Choose where requests are sent, set an endpoint up, or type a base URL."""
+    """Choose, set up or type the URL of the endpoint that requests are sent to."""
     drafting = flow.workspace.drafting
     screen = EndpointsScreen(
         flow.services, drafting.endpoint, drafting.model, previous=drafting.previous_endpoint
@@ -28,7 +29,7 @@ async def choose_endpoint(flow: FlowContext) -> None:
 
 
 async def choose_model(flow: FlowContext) -> None:
-    """Choose a model from the endpoint's list, or type any name."""
+    """Choose a model from the endpoint's list, or type its name."""
     endpoint, current = flow.workspace.drafting.endpoint, flow.workspace.drafting.model
     known = dict.fromkeys(name for name in (current, endpoint.model) if name)
     name = await flow.ask(_model_picker(flow, endpoint, [Item(name, name) for name in known], current))
@@ -37,7 +38,7 @@ async def choose_model(flow: FlowContext) -> None:
 
 
 async def ask_target(flow: FlowContext) -> tuple[Endpoint, str] | None:
-    """Let a person choose an endpoint and a model of it; empty is the endpoint's own."""
+    """Ask for an endpoint and one of its models; return None if cancelled."""
     current = flow.workspace.drafting.endpoint
     endpoint = await flow.ask(EndpointsScreen(flow.services, current, current.model))
     if endpoint is None:
@@ -58,11 +59,10 @@ def _model_picker(flow: FlowContext, endpoint: Endpoint, items: list[Item], curr
 
 
 async def _list_models(services: Services, endpoint: Endpoint) -> Late:
-    connections = services.connections
     try:
-        runs = connections.is_ready(endpoint)
-        names = await connections.models(endpoint)
+        is_ready = services.connections.is_ready(endpoint)
+        names = await services.connections.models(endpoint)
     except WorkbenchError as problem:
         return Late([], f"no list: {problem.title}")
-    note = f"{len(names)} models" if runs else "the first run starts it"
+    note = plural(len(names), "model") if is_ready else "the first run starts it"
     return Late([Item(name, name) for name in names], f"{note} · Enter choose · Esc close")

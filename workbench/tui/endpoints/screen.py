@@ -1,4 +1,4 @@
-"""The endpoints screen: choosing where to send, and setting up, testing and removing endpoints."""
+"""The endpoints screen, to choose, set up, test and delete endpoints."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ from workbench.tui.popups.result_screen import ResultScreen
 from workbench.workspace.services import Services
 
 _PLAIN = "openai-compatible"
-"""The built-in profile that assumes nothing of the server."""
+"""The built-in profile without server-specific settings."""
 _IN_HEAD = frozenset({"name", "title", "base_url", "note", "model", "key.environment", "key.command"})
+"""Fields shown above the list of fields that differ from the defaults."""
 
 
 class EndpointsScreen(ResultScreen[Endpoint]):
-    """Lists the endpoints; answers with the one to send to, or None."""
+    """Lists the endpoints; returns the one to use, or None."""
 
     DEFAULT_CSS = """
     EndpointsScreen Input, EndpointsScreen Input:focus { border: none; height: 1; padding: 0 1; }
@@ -61,22 +62,22 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     def __init__(
         self, services: Services, current: Endpoint, model: str, previous: Endpoint | None = None
     ) -> None:
-        """`current` is where the draft goes now, and `model` what it asks there.
+        """`current` and `model` are the endpoint and model in use.
 
-        The list begins at `previous`, so that going back to it is one key.
+        `previous` is the endpoint used before, which is highlighted first, so that one key returns to it.
         """
         super().__init__()
         self._services = services
         self._began = self._current = current
         self._model = model
         self._address = previous if previous is not None and "://" in previous.name else None
-        """The address used before, where that is not a profile."""
+        """The endpoint used before, if it was typed as a URL."""
         is_there = self._address is not None or previous in services.endpoints.endpoints.values()
         self._wanted = previous.name if previous is not None and is_there else current.name
         self._results: dict[str, Content] = {}
-        """What tests brought, by endpoint, as long as the screen is open."""
+        """Results of tests, by endpoint."""
         self.shown: Sequence[str] = ()
-        """Names of the endpoints that match, as the list shows them."""
+        """The names of the endpoints listed."""
 
     def compose(self) -> ComposeResult:
         yield HeadingRow("Endpoints")
@@ -88,7 +89,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         yield KeyRow(Where.ENDPOINTS)
 
     def on_mount(self) -> None:
-        """Show all, with the one used before under the cursor, else the one in use."""
+        """Show all endpoints."""
         self.options.can_focus = False
         self.filter.focus()
         self._show()
@@ -104,7 +105,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
 
     @property
     def highlighted(self) -> str | None:
-        """The name of the endpoint under the cursor."""
+        """The name of the endpoint under the cursor; None if nothing matches."""
         index = self.options.highlighted
         return self.shown[index] if index is not None and index < len(self.shown) else None
 
@@ -114,7 +115,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         loaded = self._services.endpoints
         addresses = [self._address.name] if self._address is not None else []
         names = dict.fromkeys((*loaded.endpoints, *loaded.broken, self._current.name, *addresses))
-        # An address is an endpoint of its own, without the key of a profile that has the same one.
+        # A URL is an endpoint of its own, without the key of a profile with the same URL.
         found = (name for name in names if all(word in self._text_of(name) for word in words))
         typed = self.filter.value.strip().casefold()
         ranked = sorted(found, key=lambda name: (name != typed, not name.startswith(typed)) if typed else ())
@@ -154,7 +155,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         self.query_one("#details", Static).update(content)
 
     def _enter_hint(self) -> str:
-        """What Enter would do where no endpoint is under the cursor."""
+        """Describe what Enter does if no endpoint is listed."""
         typed = self.filter.value.strip()
         if "://" not in typed:
             return "No matches. Type a base URL to use it: https://host/v1"
@@ -176,7 +177,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         )
 
     def _source(self, name: str) -> str:
-        """Where an endpoint is defined."""
+        """Describe where an endpoint is defined."""
         loaded = self._services.endpoints
         if name in loaded.own:
             return "your profile"
@@ -185,7 +186,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     # --- choosing ----------------------------------------------------------------------------------------
 
     def action_move(self, by: int) -> None:
-        """Look at another endpoint."""
+        """Move the highlight."""
         if self.shown:
             index = (self.options.highlighted or 0) + by
             self.options.highlighted = max(0, min(index, len(self.shown) - 1))
@@ -196,23 +197,21 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     def _choose(self) -> None:
         name = self.highlighted
         try:
-            if name is None:
-                self.dismiss(endpoint_for(self.filter.value, None, self._services.endpoints))
-            else:
-                chosen = self._endpoint(name) or endpoint_for(name, None, self._services.endpoints)
-                self.dismiss(chosen)
+            chosen = self._endpoint(name) if name is not None else None
+            typed = self.filter.value if name is None else name
+            self.dismiss(chosen or endpoint_for(typed, None, self._services.endpoints))
         except BadValueError as problem:
             self.notify(str(problem), title="Endpoint", severity="error")
 
     def action_close(self) -> None:
-        """Go back to the endpoint in use, as it is set up now."""
+        """Close, returning the endpoint in use if it was changed."""
         self.dismiss(self._current if self._current != self._began else None)
 
     # --- setting up --------------------------------------------------------------------------------------
 
     @asks
     async def action_add(self, flow: FlowContext) -> None:
-        """Set up another endpoint, beginning with the profile that is nearest to it."""
+        """Add an endpoint with settings copied from a built-in profile."""
         profiles = self._services.endpoints.shipped
         items = [Item(_PLAIN, "plain", "any server that speaks the OpenAI API")]
         items += [
@@ -233,7 +232,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
 
     @asks
     async def action_edit(self, flow: FlowContext) -> None:
-        """Change the endpoint; a built-in one becomes a person's own by it."""
+        """Edit the endpoint; a built-in one is saved as the person's profile."""
         name = self.highlighted
         if name is None:
             return
@@ -274,7 +273,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
 
     @asks
     async def action_open(self, flow: FlowContext) -> None:
-        """Edit the endpoint's file in the person's editor; a built-in one is copied by it."""
+        """Edit the endpoint's file in $EDITOR; a built-in one is saved as the person's profile."""
         name, services = self.highlighted, self._services
         if name is None or "://" in name:
             self.action_edit()
@@ -294,7 +293,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
 
     @asks
     async def action_delete(self, flow: FlowContext) -> None:
-        """Delete a person's own profile, after a question."""
+        """Delete one of the person's profiles, after a question."""
         name, loaded = self.highlighted, self._services.endpoints
         if name is None:
             return
@@ -323,7 +322,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     # --- testing -----------------------------------------------------------------------------------------
 
     def action_test(self) -> None:
-        """Test the endpoint with a tiny request, and show what came in place."""
+        """Test the endpoint with a tiny request, and show the result in its details."""
         name = self.highlighted
         if name is not None and (endpoint := self._endpoint(name)) is not None:
             self._test(endpoint)
@@ -348,7 +347,7 @@ def _location(endpoint: Endpoint) -> str:
 
 
 def _key_status(endpoint: Endpoint, services: Services) -> str:
-    """Where the key is found, and whether it is there; never the key."""
+    """Describe where the API key comes from, and whether it is set; never the key itself."""
     match endpoint.key:
         case EnvironmentKey(variable):
             is_set = bool(services.environment.get(variable, "").strip())
@@ -360,7 +359,7 @@ def _key_status(endpoint: Endpoint, services: Services) -> str:
 
 
 def _set_fields(endpoint: Endpoint) -> list[str]:
-    """The fields that differ from a plain endpoint's, in one line each."""
+    """Return the fields that differ from the defaults, one line each."""
     plain = texts_of(Endpoint(endpoint.name, ""))
     return [
         one_line(f"{name} = {text or 'none'}")

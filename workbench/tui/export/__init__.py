@@ -1,1 +1,1 @@
-"""Writing the session or a run in a form that others read."""
+"""Exporting the session or a run."""

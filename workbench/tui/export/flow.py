@@ -1,4 +1,4 @@
-"""Writing the session, or the run under the cursor, in a form that others read."""
+"""Export the session, or the run under the cursor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbench.tui.popups.picker import Item, Picker
 
 
 async def export(flow: FlowContext) -> None:
-    """Choose a form and a file, which is replaced only after a question and never the session's own."""
+    """Choose a format and a file. Raises BadValueError if the session has no finished run."""
     over = [run for run in flow.workspace.runs if not run.is_running]
     if not over:
         raise BadValueError("The session has no finished run", hint="Run something first.")

@@ -1,1 +1,1 @@
-"""Choosing, saving and looking after presets."""
+"""Applying, saving and managing presets."""

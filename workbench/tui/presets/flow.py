@@ -1,4 +1,4 @@
-"""Applying a preset, and saving the panel's parameters as one."""
+"""Apply a preset, or save the panel's parameters as one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.tui.presets.preset_picker import PresetPicker
 
 
 async def choose_preset(flow: FlowContext) -> None:
-    """Apply a preset; each shows what it would change."""
+    """Choose a preset and apply it; the list shows what each would change."""
     folders, preset = flow.services.folders, flow.workspace.drafting.preset
     for problem in load_presets(folders).problems:
         flow.warn(str(problem), "Preset")
@@ -24,7 +24,7 @@ async def choose_preset(flow: FlowContext) -> None:
 
 
 async def save_panel(flow: FlowContext) -> None:
-    """Name the panel's parameters and save them as a preset; an existing one is replaced after a question."""
+    """Save the panel's parameters as a preset; an existing one is replaced only after a question."""
     drafting = flow.workspace.drafting
     base = drafting.preset or Preset("", Parameters())
     preset = Preset(base.name, drafting.requested_parameters, note=base.note)

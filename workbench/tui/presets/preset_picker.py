@@ -1,4 +1,4 @@
-"""The list of presets: choosing one, and putting one's own in order."""
+"""The list of presets, to choose one or manage the person's own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workbench.tui.popups.question import LinePopup, typed_path
 
 
 def changes_of(preset: Preset, parameters: Parameters) -> str:
-    """What a preset would change of the parameters, on one line, and what it is good for."""
+    """Describe in one line what a preset would change of the parameters, model and endpoint."""
     changes = [str(change) for change in parameters.changes_to(preset.applied_to(parameters))]
     changes += ["extra differs"] * (preset.applied_to(parameters).extra != parameters.extra)
     where = [f"{preset.model} @ {preset.endpoint}".strip(" @")] if preset.model or preset.endpoint else []
@@ -30,13 +30,13 @@ def changes_of(preset: Preset, parameters: Parameters) -> str:
 
 
 class PresetPicker(Picker):
-    """Answers with the name of the preset to apply, or None; presets are changed while it is open."""
+    """Lists the presets; returns the name of the one to apply, or None."""
 
     BINDINGS = bindings_at(Where.PRESETS)
     where = Where.PRESETS
 
     def __init__(self, folders: Folders, current: Parameters, chosen: str = "") -> None:
-        """`current` is what each preset would change."""
+        """`current` are the parameters that a preset would change; `chosen` is the name to highlight."""
         self._folders = folders
         self._current = current
         note = "Enter · ^R rename · ^D duplicate · ^X delete · ^O import · ^S export"
@@ -48,7 +48,7 @@ class PresetPicker(Picker):
 
     @asks
     async def action_rename(self, flow: FlowContext) -> None:
-        """Give a person's preset another name."""
+        """Rename one of the person's presets."""
         if (name := self._own()) is not None:
             new = await flow.ask(LinePopup(f"Rename {one_line(name, 40)} to", name))
             if new is not None:
@@ -58,13 +58,13 @@ class PresetPicker(Picker):
 
     @asks
     async def action_duplicate(self, flow: FlowContext) -> None:
-        """Copy the preset, also a built-in one, as one of the person's."""
+        """Copy the preset, which may be built in, to a new one of the person's."""
         if (name := self.highlighted) is not None:
             self._show_changed(duplicate_preset(self._folders, name).name)
 
     @asks
     async def action_delete(self, flow: FlowContext) -> None:
-        """Delete a person's preset, after a question."""
+        """Delete one of the person's presets, after a question."""
         if (name := self._own()) is None:
             return
         question = f"Delete the preset {one_line(name, 40)}?"
@@ -81,7 +81,7 @@ class PresetPicker(Picker):
 
     @asks
     async def action_export(self, flow: FlowContext) -> None:
-        """Write the preset to a file; one that is there is replaced only after a question."""
+        """Write the preset to a file; an existing file is replaced only after a question."""
         if (name := self.highlighted) is None:
             return
         preset = load_presets(self._folders).named(name)
@@ -92,7 +92,7 @@ class PresetPicker(Picker):
             self.notify(f"Wrote {one_line(str(path), 80)}.", timeout=3)
 
     def _own(self) -> str | None:
-        """The name of the highlighted preset, where it is the person's; else a warning is shown."""
+        """Return the highlighted preset's name if it is the person's; else show a warning and return None."""
         name, loaded = self.highlighted, load_presets(self._folders)
         if name is None or loaded.named(name).name in loaded.files:
             return name
@@ -107,5 +107,5 @@ class PresetPicker(Picker):
             flow.warn(f"config.toml still names {one_line(name, 40)}: change its preset there.", "Preset")
 
     def _show_changed(self, name: str) -> None:
-        """Show the presets as they are now, and highlight one of them."""
+        """Reload the presets and highlight one of them."""
         self.replace_items(self._listed(), name)

@@ -1,1 +1,1 @@
-"""Finding out what an endpoint supports."""
+"""Probing which parameters an endpoint supports."""

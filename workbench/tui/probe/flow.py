@@ -1,4 +1,4 @@
-"""Finding out what an endpoint supports."""
+"""Probe which parameters an endpoint supports."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from workbench.tui.probe.screen import ProbeScreen
 
 
 async def probe(flow: FlowContext) -> None:
-    """Find out which parameters the endpoint supports; lists its requests before sending them."""
-    await flow.ask(
-        ProbeScreen(flow.services, flow.workspace.drafting.endpoint, flow.workspace.drafting.requested_model)
-    )
-    flow.workspace.drafting.note_probe()
+    """Probe the endpoint in use; nothing is sent before the person confirms."""
+    drafting = flow.workspace.drafting
+    await flow.ask(ProbeScreen(flow.services, drafting.endpoint, drafting.requested_model))
+    drafting.note_probe()

@@ -1,4 +1,4 @@
-"""Notes shown by default: which fields an endpoint ignores, and which endpoints could be used."""
+"""Notes on the main screen: which fields an endpoint ignores, and which endpoints could be used."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from workbench.tui.commands.keymap import CommandTable
 from workbench.workspace.services import Services
 
 _MOST_OFFERED = 3
-"""Endpoints named at most; the list has them all."""
+"""The most endpoints named in the note."""
 
 
 def probe_notes(folders: Folders, endpoint: str) -> Mapping[str, str]:
-    """Remarks by field, from the last probe of an endpoint; none where it was never probed."""
+    """Return notes by field from the last probe of an endpoint; empty if it was never probed."""
     probe = load_probe(folders, endpoint)
     if probe is None:
         return {}
@@ -34,7 +34,7 @@ def probe_notes(folders: Folders, endpoint: str) -> Mapping[str, str]:
 
 
 def offer(services: Services, commands: CommandTable) -> str:
-    """What to say of endpoints whose key is set, where nobody configured anything; else empty."""
+    """Suggest endpoints whose API key is set; empty if there are none or the person has configured any."""
     if config_file(services.folders).exists() or services.endpoints.own:
         return ""
     found = [

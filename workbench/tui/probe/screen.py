@@ -1,4 +1,4 @@
-"""The probe screen: what an endpoint honours, ignores and refuses, found by requests it lists first."""
+"""The probe screen: which parameters an endpoint honours, ignores and refuses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import DataTable, Static
 
-from workbench.domain.display import one_line
+from workbench.domain.display import one_line, plural, sentences
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import StorageError, WorkbenchError
 from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
@@ -32,7 +32,7 @@ _STYLES = {
 
 
 class ProbeScreen(ResultScreen[None]):
-    """Lists what it would send, sends it once confirmed, and shows each finding as it is made."""
+    """Announces the requests, sends them once confirmed, and shows each finding as it is made."""
 
     DEFAULT_CSS = """
     ProbeScreen #now { height: auto; max-height: 4; padding: 0 1; }
@@ -57,7 +57,7 @@ class ProbeScreen(ResultScreen[None]):
 
     @property
     def is_probing(self) -> bool:
-        """Whether requests are going out."""
+        """Whether requests are being sent."""
         return self._sending is not None and not self._sending.done()
 
     def compose(self) -> ComposeResult:
@@ -68,7 +68,7 @@ class ProbeScreen(ResultScreen[None]):
         yield KeyRow(Where.PROBE)
 
     def on_mount(self) -> None:
-        """Say what would be sent, and show what was found before."""
+        """Announce the requests, and show the last findings."""
         for name, width in (("", 1), ("feature", 20), ("result", 9), ("evidence", None)):
             self.table.add_column(Text(name, style="bold"), width=width)
         self.table.focus()
@@ -91,41 +91,38 @@ class ProbeScreen(ResultScreen[None]):
     # --- sending -----------------------------------------------------------------------------------------
 
     def action_send(self) -> None:
-        """Send the requests, unless they are on their way."""
+        """Send the requests, unless they are being sent."""
         if not self.is_probing:
             self._found = None
             self._sending = asyncio.create_task(self._probe())
             self._show()
 
     def action_stop(self) -> None:
-        """Stop and keep what was found; where nothing is on its way, leave."""
+        """Stop and keep the findings so far; close if nothing is being sent."""
         if not self.action_stop_sending():
             self.dismiss(None)
 
     def action_stop_sending(self) -> bool:
-        """Stop and keep what was found; False where nothing is on its way."""
-        return self.is_probing and self._sending is not None and self._sending.cancel()
+        """Stop and keep the findings so far; return False if nothing is being sent."""
+        return self._sending is not None and self._sending.cancel()
 
     async def on_unmount(self) -> None:
-        """Nothing goes out for a screen that is gone."""
+        """Stop sending, and wait for its end."""
         if self._sending is not None and self.action_stop_sending():
             await asyncio.wait({self._sending})
 
     async def _probe(self) -> None:
-        services, endpoint = self._services, self._endpoint
-        self._probing = None
+        connections, endpoint = self._services.connections, self._endpoint
         try:
-            if not services.connections.is_ready(endpoint):
+            if not connections.is_ready(endpoint):
                 self._show_status("Starting the local model…")
-            self._probing = Probing(
-                services.connections, endpoint, self._model, on_request=self._show_request
-            )
+            self._probing = Probing(connections, endpoint, self._model, on_request=self._show_request)
             await self._probing.run()
             self._end("Done")
         except asyncio.CancelledError:
             self._end("Stopped")
         except WorkbenchError as problem:
-            self._end(f"✗ {problem.title}. {problem.message} {problem.hint}")
+            self._end(f"✗ {sentences(problem.title, problem.message, problem.hint)}")
 
     def _show_request(self, number: int, description: str) -> None:
         self._show_status(
@@ -135,8 +132,8 @@ class ProbeScreen(ResultScreen[None]):
 
     def _end(self, message: str) -> None:
         found = self._probing.found if self._probing is not None else None
-        count = f": {found.requests} requests sent" if found is not None else ""
-        self._show_status(f"{message}{count}." if count else message)
+        sent = f"{plural(found.requests, 'request')} sent" if found is not None else ""
+        self._show_status(sentences(message, sent))
         self._probing = None
         if found is not None and found.findings:
             self._found = found.over(self._older)
@@ -153,7 +150,7 @@ class ProbeScreen(ResultScreen[None]):
             return
         self._older = found
 
-    # --- what is to be seen ------------------------------------------------------------------------------
+    # --- display -----------------------------------------------------------------------------------------
 
     def _show_status(self, status: str) -> None:
         if self.is_attached:

@@ -1,1 +1,1 @@
-"""Playing a recorded run again."""
+"""Replaying a recorded run."""

@@ -1,4 +1,4 @@
-"""Playing a recorded run again."""
+"""Replay a recorded run."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from workbench.tui.replay.screen import ReplayScreen
 
 
 async def replay(flow: FlowContext) -> None:
-    """Play the answer's run again, offline, at its recorded pace."""
+    """Replay the run under the cursor, else the newest one, offline at its recorded pace.
+
+    Raises BadValueError if it still streams or has no tokens.
+    """
     if (answer := flow.workspace.runs.one_answer()) is None:
         return
     run = answer[0]
     refuse_running(run)
     if not run.tokens:
         raise BadValueError("The run has no tokens", hint="Nothing to replay.")
-    number = flow.workspace.runs.index(run) + 1
-    await flow.ask(ReplayScreen(run, number=number, mode=flow.mode))
+    await flow.ask(ReplayScreen(run, f"run {flow.workspace.runs.index(run) + 1}", flow.mode))
 
 
 async def play_demo(flow: FlowContext, run: Run) -> None:
-    """Play a run that no session holds."""
-    await flow.ask(ReplayScreen(run))
+    """Replay a run that is not in the session."""
+    await flow.ask(ReplayScreen(run, "run 1"))

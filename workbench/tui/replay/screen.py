@@ -1,4 +1,4 @@
-"""The replay screen: a recorded run plays again, at its own pace or token by token."""
+"""The replay screen: a recorded run, at its own pace or token by token."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ from workbench.tui.tokens.transcript import Section
 from workbench.workspace.run_state import figures_of
 
 _SLOWEST, _FASTEST = 1 / 16, 64.0
+"""Limits of the speed, relative to the recording."""
 
 
 class ReplayScreen(ResultScreen[None]):
-    """Plays one run with the colours and the inspector of the main screen; sends nothing."""
+    """Replays a run with the colours and the inspector of the main screen; sends nothing."""
 
     DEFAULT_CSS = """
     ReplayScreen #stage { height: 1fr; }
@@ -45,13 +46,14 @@ class ReplayScreen(ResultScreen[None]):
     inspector = getters.query_one(Inspector)
     strip = getters.query_one(TokenStrip)
 
-    def __init__(self, recorded: Run, *, number: int = 1, mode: Mode = Mode.FITTED) -> None:
-        """`number` is the run's place in its session, from 1."""
+    def __init__(self, recorded: Run, title: str, mode: Mode = Mode.FITTED) -> None:
+        """`title` names the run in the first row; `mode` is the measure that tokens are coloured by."""
         super().__init__()
         self._recorded = recorded
-        self._number = number
+        self._title = title
         self._mode = mode
         self._shown = -1
+        """Number of choices shown; -1 before the first frame."""
         self._frames = Frames(self, self._frame)
         self.replay = Replay(recorded)
 
@@ -64,7 +66,7 @@ class ReplayScreen(ResultScreen[None]):
         yield KeyRow(Where.REPLAY)
 
     def on_mount(self) -> None:
-        """Begin to play."""
+        """Start the replay."""
         self.inspector.can_focus = False
         self.inspector.set_raw(self._recorded.raw_logprobs)
         self.view.mode = self._mode
@@ -92,24 +94,24 @@ class ReplayScreen(ResultScreen[None]):
         sections = sections_of([self.replay.run], 0)
         if len(sections) > 1:
             return sections
-        # The first row names the run already, so that only its figures are left to say.
+        # The first row already names the run.
         ended = [figures_of(self.replay.run)] if self.replay.is_over else []
         return [
             replace(section, title="", figures="\n".join([*ended, section.figures])) for section in sections
         ]
 
     def _show_about(self) -> None:
-        """Say what plays, how far it is, how fast, and whether it waits."""
+        """Update the first row: the run, the progress, the speed and the state."""
         shown, all_tokens = self.replay.progress
         state = "● end" if self.replay.is_over else "‖ paused" if self.replay.is_paused else "▶ playing"
         figures = f"{shown}/{all_tokens} tok · {self.replay.speed:g}× · {state}"
         name = one_line(self._recorded.name or self._recorded.model or self._recorded.endpoint, 60)
-        self.query_one(HeadingRow).show(f"run {self._number} · {name}", figures)
+        self.query_one(HeadingRow).show(f"{self._title} · {name}", figures)
 
-    # --- what can be done --------------------------------------------------------------------------------
+    # --- actions -----------------------------------------------------------------------------------------
 
     def action_pause(self) -> None:
-        """Pause, or go on; at the end, play again."""
+        """Pause or resume; at the end, play from the start."""
         if self.replay.is_over:
             self.action_restart()
         elif self.replay.is_paused:
@@ -119,24 +121,24 @@ class ReplayScreen(ResultScreen[None]):
         self._frames.resume()
 
     def action_faster(self, factor: float) -> None:
-        """Play faster or slower from now on."""
+        """Multiply the speed by a factor, within limits."""
         self.replay.speed = min(max(self.replay.speed * factor, _SLOWEST), _FASTEST)
         self._show_about()
 
     def action_step(self) -> None:
-        """Pause, and show one more token."""
+        """Pause and show one more token."""
         self.replay.pause()
         self.replay.step()
         self._frames.resume()
 
     def action_all(self) -> None:
-        """Show all that is left at once."""
+        """Show the remaining tokens at once."""
         while self.replay.step():
             pass
         self._frames.resume()
 
     def action_restart(self) -> None:
-        """Play from the start, at the speed chosen."""
+        """Play from the start, at the current speed."""
         self.replay = Replay(self._recorded, self.replay.speed)
         self._shown = -1
         self.inspector.show(None)
@@ -149,15 +151,15 @@ class ReplayScreen(ResultScreen[None]):
         await self.replay.play()
 
     def action_cycle_colour(self) -> None:
-        """Let the colours tell the next thing."""
+        """Colour by the next measure."""
         self.view.mode = self.view.mode.next()
 
     def action_toggle_whitespace(self) -> None:
-        """Show blanks, tabs and line ends, or not."""
+        """Show or hide spaces, tabs and line ends."""
         self.view.whitespace = not self.view.whitespace
 
     def action_copy_answer(self) -> None:
-        """Copy the selection, else the whole text so far."""
+        """Copy the selection, else the text of the first choice so far."""
         text = self.view.selected_text() or "".join(choice.text for choice in self.replay.run.ordered[:1])
         if text:
             self.app.copy_to_clipboard(text)

@@ -1,1 +1,1 @@
-"""The last request as it went over the wire."""
+"""The raw traffic of the last request."""

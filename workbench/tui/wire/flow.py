@@ -1,4 +1,4 @@
-"""The last request as it went over the wire, and as a command or a program that sends it again."""
+"""Show the raw traffic of the last request, or copy the request as a command or program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.tui.wire.screen import Spot, WireScreen
 
 
 async def wire(flow: FlowContext) -> None:
-    """Show the last exchange at the event of the token under the cursor, which follows on coming back."""
+    """Show the last exchange at the event of the token under the cursor; then select the event's token."""
     exchange, runs = flow.services.exchange, flow.workspace.runs
     if exchange is None:
         flow.app.notify("Nothing has been sent since the start.", title="Raw traffic")
@@ -29,19 +29,19 @@ async def wire(flow: FlowContext) -> None:
 
 
 async def copy_as_curl(flow: FlowContext) -> None:
-    """Copy the last request as a curl command."""
+    """Copy the last request as a curl command. Raises BadValueError if there is none."""
     _copy(flow, "curl")
 
 
 async def copy_as_python(flow: FlowContext) -> None:
-    """Copy the last request as a Python program."""
+    """Copy the last request as a Python program. Raises BadValueError if there is none."""
     _copy(flow, "python")
 
 
 def _copy(flow: FlowContext, form: str) -> None:
-    """Copy the request that was sent last, else that of the newest saved run.
+    """Copy the request sent last, else the one of the newest saved run.
 
-    Raises BadValueError where there is neither, or the run's endpoint is not known any more.
+    Raises BadValueError if there is neither, or if the run's endpoint no longer exists.
     """
     exchange, runs = flow.services.exchange, flow.workspace.runs
     if exchange is not None and exchange.wire.body:

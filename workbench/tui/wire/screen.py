@@ -1,4 +1,4 @@
-"""The wire view: the last request as it was sent, and every event of its answer beside the token it gave."""
+"""The raw traffic screen: the last request as sent, and every event of the response with its tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.widgets import Static
 
 from workbench.client.wire_log import MOST_KEPT, WireEvent, WireEvents
-from workbench.domain.display import one_line, token_text, visible
+from workbench.domain.display import one_line, plural, token_text, visible
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.fixed_width import fit
@@ -28,18 +28,20 @@ from workbench.workspace.activity import Exchange
 
 
 class EventRow(NamedTuple):
-    """One row: when, the tokens it gave, and the beginning of what came; each safe to show."""
+    """A row of the event list; the texts are escaped."""
 
     when: str
     tokens: str
     raw: str
+    """The beginning of the event's raw text."""
 
 
 _WHEN, _TOKENS = 9, 16
+"""Cells of the columns."""
 
 
 class EventList(ScrollView, can_focus=True):
-    """Rows that are asked for when they are seen, with a cursor."""
+    """A list with a cursor, which creates only the rows in view."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"event-list--cursor", "event-list--token", "event-list--muted"}
     DEFAULT_CSS = """
@@ -51,36 +53,37 @@ class EventList(ScrollView, can_focus=True):
     BINDINGS = bindings_at(Where.EVENTS)
 
     class Moved(Message):
-        """The cursor is on another row."""
+        """The cursor moved to another row."""
 
     def __init__(self, row: Callable[[int], EventRow], *, classes: str | None = None) -> None:
-        """`row` makes a row; it is asked for those that are seen."""
+        """`row` creates the row of an index."""
         super().__init__(classes=classes)
         self._row = row
         self._count = 0
         self.cursor = 0
+        """The index of the row under the cursor."""
 
     def show(self, count: int) -> None:
-        """Have so many rows."""
+        """Set the number of rows."""
         if count != self._count:
             self._count = count
             self.virtual_size = Size(self.size.width, count)
             self.refresh()
 
     def action_move(self, by: int) -> None:
-        """Move the cursor."""
+        """Move the cursor some rows down, or up if negative."""
         self.go_to(self.cursor + by)
 
     def action_page(self, by: int) -> None:
-        """Move the cursor by what is seen."""
+        """Move the cursor some pages down, or up if negative."""
         self.go_to(self.cursor + by * max(self.size.height - 1, 1))
 
     def action_go(self, index: int) -> None:
-        """To the first row, or to the last one."""
-        self.go_to(index if index >= 0 else self._count - 1)
+        """Move the cursor to a row, counted from the end if negative."""
+        self.go_to(index if index >= 0 else self._count + index)
 
     def go_to(self, index: int) -> None:
-        """Put the cursor on a row, and that in sight."""
+        """Move the cursor to a row, or the nearest one, and scroll to it."""
         index = max(0, min(index, self._count - 1))
         self.cursor = index
         top, height = round(self.scroll_y), self.scrollable_content_region.height
@@ -90,14 +93,14 @@ class EventList(ScrollView, can_focus=True):
         self.post_message(self.Moved())
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor where one clicks."""
+        """Move the cursor to the row clicked."""
         if (offset := event.get_content_offset(self)) is not None:
             index = offset.y + round(self.scroll_y)
             if index < self._count:
                 self.go_to(index)
 
     def render_line(self, y: int) -> Strip:
-        """One row."""
+        """Draw a row."""
         width = self.scrollable_content_region.width
         index = y + round(self.scroll_y)
         if index >= self._count:
@@ -120,23 +123,24 @@ class EventList(ScrollView, can_focus=True):
 
 _REFRESHES_A_SECOND = 20
 _SECONDS = 0.012
-"""How long reading may take at once: a recorded answer is read piece by piece, between keys."""
+"""The longest time to read recorded events at once, so that keys are handled in between."""
 _HEADS = 2
-"""Rows before the events: the request, and the head of the answer."""
+"""Rows before the events: the request, and the response headers."""
 _MOST_SHOWN = 20_000
-"""Characters of one event that are shown; copying takes all."""
+"""The most characters shown of one event; copying copies all."""
 _IN_ROW = 300
+"""The most characters of an event in its row."""
 
 
 class Spot(NamedTuple):
-    """A token of a choice."""
+    """A token of a choice, both by index."""
 
     choice: int
     token: int
 
 
 class WireScreen(ResultScreen[Spot]):
-    """Shows an exchange; returns the token of the highlighted event, or None."""
+    """Shows an exchange; returns the first token of the highlighted event, or None."""
 
     DEFAULT_CSS = """
     WireScreen EventList { height: 1fr; }
@@ -149,16 +153,13 @@ class WireScreen(ResultScreen[Spot]):
     rows = getters.query_one(EventList)
 
     def __init__(self, exchange: Exchange, spot: Spot | None = None) -> None:
-        """`spot` is the token whose event to highlight, as soon as that was found."""
+        """`spot` is the token whose event to highlight once it is found."""
         super().__init__()
         self._exchange = exchange
         self._wire = exchange.wire
         self._spot = spot
-        self._begin_reading()
-
-    def _begin_reading(self) -> None:
+        self._attempt = 0
         self.events = WireEvents(self._wire)
-        self._attempt = self._wire.attempts
 
     def compose(self) -> ComposeResult:
         yield HeadingRow("Raw traffic")
@@ -168,18 +169,19 @@ class WireScreen(ResultScreen[Spot]):
         yield KeyRow(Where.WIRE)
 
     def on_mount(self) -> None:
-        """Begin to read what was recorded."""
+        """Start reading the events recorded."""
         self.rows.border_title = Content("Raw traffic")
         self.rows.focus()
         self._timer = self.set_interval(1 / _REFRESHES_A_SECOND, self._look)
         self.call_after_refresh(self._look)
 
-    # --- what is shown -----------------------------------------------------------------------------------
+    # --- display -----------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Read on; once nothing more comes, pause."""
+        """Read more events, from the start after a retry; pause once the response is complete."""
         if self._attempt != self._wire.attempts:
-            self._begin_reading()
+            self._attempt = self._wire.attempts
+            self.events = WireEvents(self._wire)
         self.events.read(_SECONDS)
         self.rows.show(_HEADS + len(self.events))
         if self._spot is not None and (index := self.events.event_of(*self._spot)) is not None:
@@ -196,7 +198,8 @@ class WireScreen(ResultScreen[Spot]):
         status = "no response yet" if wire.status is None else f"HTTP {wire.status}"
         if wire.status is None and wire.is_over:
             status = "no response"
-        count = "reading…" if wire.is_over and not self.events.is_over else f"{len(self.events)} events"
+        is_reading = wire.is_over and not self.events.is_over
+        count = "reading…" if is_reading else plural(len(self.events), "event")
         kept = f"{wire.size:,} bytes"
         if not wire.is_whole:
             kept += f", the first {len(wire.answer):,} kept (at most {MOST_KEPT >> 20} MiB)"
@@ -214,26 +217,25 @@ class WireScreen(ResultScreen[Spot]):
         if index == 1:
             return EventRow("←", "answer", one_line(self._answer_head().replace("\n", " · "), _IN_ROW))
         event = self.events[index - _HEADS]
-        # What every event of a stream begins with tells nothing in a row.
+        # Every event of a stream begins with the same fields.
         start = max(event.raw.find(b'"choices"', 0, _IN_ROW), 0)
         raw = "…" * bool(start) + one_line(self._text(event.raw[start : start + _IN_ROW]), _IN_ROW)
         return EventRow(f"{event.at:.3f} s", one_line(self._tokens(event), 60), raw)
 
     def _tokens(self, event: WireEvent) -> str:
         choices = self._exchange.run.choices
-        several = len(choices) > 1
         parts: list[str] = []
-        for choice, first, count in ((given.choice, given.first, given.count) for given in event.gave[:4]):
-            known = choices.get(choice)
-            indices = [] if known is None else range(first, min(first + min(count, 8), len(known)))
-            texts = "".join(
-                token_text(known.text_of(index), known.raw_of(index)) for index in indices if known
-            )
-            parts.append(f"{choice}: {texts}" if several else texts)
+        for given in event.gave[:4]:
+            texts = ""
+            if (choice := choices.get(given.choice)) is not None:
+                stop = min(given.first + min(given.count, 8), len(choice))
+                indices = range(given.first, stop)
+                texts = "".join(token_text(choice.text_of(index), choice.raw_of(index)) for index in indices)
+            parts.append(f"{given.choice}: {texts}" if len(choices) > 1 else texts)
         return " ".join(parts)
 
     def _text(self, raw: bytes) -> str:
-        """Bytes as text, with the key masked and bytes that are not text as `\\xe2`."""
+        """Decode bytes, with the key masked and invalid bytes as `\\xe2`."""
         return self._wire.key.redact(raw.decode("utf-8", "backslashreplace"))
 
     def _answer_head(self) -> str:
@@ -244,7 +246,7 @@ class WireScreen(ResultScreen[Spot]):
         return wire.key.redact("\n".join([f"HTTP {wire.status}", *heads]))
 
     def _raw(self, index: int) -> str:
-        """All of what a row is about."""
+        """Return the full text of a row: the request, the response headers or an event."""
         if index == 0:
             wire = self._wire
             heads = "".join(f"{name}: {value}\n" for name, value in wire.headers.items())
@@ -257,7 +259,7 @@ class WireScreen(ResultScreen[Spot]):
         pane = self.query_one(VerticalScroll)
         rest = len(text) - _MOST_SHOWN
         more = f"\n… {rest:,} more characters; y copies all" if rest > 0 else ""
-        # A bare CR would be shown as one, and hide what stands before it.
+        # Escaped, as a CR would overwrite the line before it.
         self.query_one("#raw", Static).update(Content(visible(text[:_MOST_SHOWN]) + more))
         pane.border_title = Content(self._title(self.rows.cursor))
         pane.scroll_home(animate=False)
@@ -267,17 +269,17 @@ class WireScreen(ResultScreen[Spot]):
             return "Request as sent" if index == 0 else "Response headers"
         event = self.events[index - _HEADS]
         gave = sum(given.count for given in event.gave)
-        tokens = {0: "no token", 1: "1 token"}.get(gave, f"{gave:,} tokens")
+        tokens = plural(gave, "token") if gave else "no token"
         return f"Event {index - _HEADS + 1} · {event.at:.3f} s · {len(event.raw):,} bytes · {tokens}"
 
-    # --- what can be done --------------------------------------------------------------------------------
+    # --- actions -----------------------------------------------------------------------------------------
 
     def action_close(self) -> None:
-        """Go back, to the token of the highlighted event."""
+        """Close, and go to the token of the highlighted event."""
         index = self.rows.cursor - _HEADS
         gave = self.events[index].gave if 0 <= index < len(self.events) else ()
         self.dismiss(Spot(gave[0].choice, gave[0].first) if gave else None)
 
     def action_copy_raw(self) -> None:
-        """Copy what the row is about, all of it, with the key masked."""
+        """Copy the full text of the row, with the key masked."""
         self.app.copy_to_clipboard(self._raw(self.rows.cursor))
