@@ -287,6 +287,15 @@ async def test_hostile_and_empty_tokens_do_no_harm(hostile: Token | None) -> Non
         assert not [character for line in app.shown for character in line if is_control(character)]
 
 
+async def test_the_strip_shows_100_percent_only_for_certainty() -> None:
+    app = Alone()
+    token = CAME._replace(logprob=log(0.997), alternatives=(Alternative(" came", log(0.997)),))
+    async with app.run_test(size=(50, 40)) as pilot:
+        app.query_one(TokenStrip).show(token)
+        await pilot.pause()
+        assert app.shown[30] == "·came >99%  rank 1 │ (other) <1%"
+
+
 async def test_the_strip_shows_what_fits_in_one_row() -> None:
     app = Alone()
     async with app.run_test(size=(50, 40)) as pilot:

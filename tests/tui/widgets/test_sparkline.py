@@ -57,7 +57,7 @@ async def test_bars_grow_with_the_choice() -> None:
         choice = choice_of(-0.1)
         app.bars.show(choice)
         choice.append(ReceivedToken("y", -9.0), 0.2)
-        app.bars.pull()
+        app.bars.show(choice)
         assert app.bars.render_line(0).text.rstrip() == "▁█"
         app.bars.show(None)
         assert not app.bars.render_line(0).text.strip()

@@ -1,4 +1,4 @@
-"""What went wrong, staying on screen with what to do next."""
+"""The block that shows the last error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.tui.commands.keymap import commands_of
 
 
 class ErrorBlock(Vertical):
-    """A failure: what, where, why, and keys that help; stays until the next run."""
+    """A failure with its place, its cause and the keys that help; shown until the next run."""
 
     DEFAULT_CSS = """
     ErrorBlock { height: auto; display: none; border: round $error; padding: 0 1;
@@ -26,7 +26,7 @@ class ErrorBlock(Vertical):
     """
 
     class HintClicked(Message):
-        """A way out was clicked."""
+        """The command of a hint was clicked."""
 
         def __init__(self, id: str) -> None:
             super().__init__()
@@ -35,12 +35,12 @@ class ErrorBlock(Vertical):
     def __init__(self) -> None:
         super().__init__()
         self.field = ""
-        """The field at fault, where the error names one."""
+        """The parameter that the error names, or an empty string."""
         self.text = ""
-        """All that is known of the failure, to be copied; empty where nothing is wrong."""
+        """The full error message, to be copied; empty if there is no error."""
 
     def _fill(self) -> None:
-        """Make what is in it with the first failure: the first paint does not wait for it."""
+        """Mount the content, at the first failure, so that it does not delay the first paint."""
         self._what = Static(id="what", markup=False)
         table = commands_of(self.app)
         self._edit = _Next(table["focus_parameters"], "Edit field")
@@ -50,9 +50,9 @@ class ErrorBlock(Vertical):
         self.mount(self._what, Horizontal(self._retry, self._elsewhere, copy, self._edit))
 
     def show(self, failure: Failure, where: str, field: str = "", *, was_sent: bool = True) -> None:
-        """Show a failure that happened at `where`; `field` names the parameter at fault.
+        """Show a failure that happened at `where`, such as an endpoint; `field` names the invalid parameter.
 
-        To send again and to send elsewhere help only with what was sent.
+        Hints to retry or to change the endpoint are shown only if the request was sent.
         """
         if not self.children:
             self._fill()
@@ -79,7 +79,7 @@ class ErrorBlock(Vertical):
         self.add_class("-shown")
 
     def hide(self) -> None:
-        """Nothing is wrong any more."""
+        """Hide the block."""
         self.field = self.text = ""
         self.remove_class("-shown")
 
@@ -90,7 +90,7 @@ def _shorten(text: str) -> str:
 
 
 class _Next(Static):
-    """One way out, with its key."""
+    """A hint: a command and its key."""
 
     DEFAULT_CSS = """
     _Next { width: auto; height: 1; margin-right: 3; }
@@ -103,7 +103,7 @@ class _Next(Static):
         self.rename(title)
 
     def rename(self, title: str) -> None:
-        """Say it in other words."""
+        """Change the title of the command."""
         key, label = self._command.first_key, one_line(title, 40)
         if key:
             self.update(Content.assemble((key, "bold $text-accent"), f" {label}"))
@@ -111,6 +111,6 @@ class _Next(Static):
             self.update(Content.styled(label, "bold $text-accent"))
 
     def on_click(self, event: events.Click) -> None:
-        """Do it."""
+        """Request the command."""
         event.stop()
         self.post_message(ErrorBlock.HintClicked(self._command.id))

@@ -1,4 +1,4 @@
-"""Going somewhere and choosing how things look: help, palette, jump, theme, thresholds."""
+"""Flows of the main screen: help, palette, jump, theme, thresholds, configuration, undo."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from workbench.tui.popups.result_screen import ResultScreen
 from workbench.tui.sessions.flow import open_session
 
 _MOST_BYTES = 1 << 20
-"""The largest configuration that is edited."""
+"""The largest configuration file, in bytes, that is edited."""
 
 
 async def show_help(flow: FlowContext) -> None:
-    """Show the keys of the focused pane or of the screen on top, and do the command chosen."""
+    """Show the keys of the focused pane or of the screen on top, and run the chosen command."""
     screen = flow.app.screen
     where = screen.where if isinstance(screen, ResultScreen | Popup) else flow.app.main.where
     id = await flow.ask(help_screen(where, flow.commands))
@@ -45,7 +45,7 @@ async def show_help(flow: FlowContext) -> None:
 
 
 async def show_palette(flow: FlowContext) -> None:
-    """Show everything that has a name, and do what is chosen."""
+    """Show the command palette, and run what is chosen."""
     chosen = await flow.ask(palette(flow.commands, flow.services))
     if chosen is None:
         return
@@ -66,7 +66,7 @@ async def show_palette(flow: FlowContext) -> None:
 
 
 async def open_config(flow: FlowContext) -> None:
-    """Edit the configuration in the person's editor; what it says takes effect at the next start."""
+    """Edit the configuration in the user's editor; changes take effect at the next start."""
     path = config_file(flow.services.folders)
     text = await asyncio.to_thread(_text_of, path)
     services = flow.services
@@ -87,14 +87,14 @@ def _text_of(path: Path) -> str:
 
 
 async def jump(flow: FlowContext) -> None:
-    """Show a letter on every pane and field, and go where the one typed says."""
+    """Show a letter on every pane and field, and focus the one whose letter is typed."""
     target = await flow.ask(Jump(flow.app.main.jump_targets))
     if target is not None:
         flow.app.main.go_to(target)
 
 
 async def choose_theme(flow: FlowContext) -> None:
-    """Choose a theme, which is shown while it is highlighted; Esc brings the old one back."""
+    """Choose a theme, with a preview; Esc restores the previous one."""
     app, before = flow.app, flow.app.theme
     names = sorted(app.available_themes, key=lambda name: (name in BUILTIN_THEMES, name.casefold()))
     items = [Item(name, name, "" if app.available_themes[name].dark else "light") for name in names]
@@ -110,30 +110,30 @@ async def choose_theme(flow: FlowContext) -> None:
 
 
 class ThemePicker(Picker):
-    """Shows each theme while it is highlighted."""
+    """A picker that previews the highlighted theme."""
 
     def preview(self, item: Item) -> None:
-        """Use the theme."""
+        """Use the highlighted theme."""
         super().preview(item)
         self.app.theme = item.value
 
 
 async def surprise_threshold(flow: FlowContext) -> None:
-    """Set below which probability a token is surprising."""
+    """Set the probability below which a token is surprising."""
     thresholds, title = flow.app.thresholds, "[ and ] go to tokens less likely than"
     if (probability := await _ask_probability(flow, title, exp(-thresholds.surprising))) is not None:
         flow.app.use_thresholds(thresholds._replace(surprising=-log(probability)))
 
 
 async def coverage_threshold(flow: FlowContext) -> None:
-    """Set below which top-k mass a token is one of low coverage."""
+    """Set the top-k mass below which the coverage of a token is low."""
     thresholds, title = flow.app.thresholds, "< and > go to tokens whose alternatives cover less than"
     if (probability := await _ask_probability(flow, title, thresholds.low_coverage)) is not None:
         flow.app.use_thresholds(thresholds._replace(low_coverage=probability))
 
 
 async def _ask_probability(flow: FlowContext, title: str, now: float) -> float | None:
-    """Ask for a probability, as `10%`, `0.1` or the surprisal `2.3 nats`."""
+    """Ask for a probability, as `10%`, `0.1` or a surprisal such as `2.3 nats`."""
     return await flow.ask(Form(title, [FormLine("Probability", f"{now * 100:g}%")], _read_probability))
 
 
@@ -147,12 +147,12 @@ def _read_probability(typed: Sequence[str]) -> float:
 
 
 async def undo(flow: FlowContext) -> None:
-    """Undo the last change, whichever pane it was made in."""
+    """Undo the last change in any pane."""
     flow.workspace.undo()
 
 
 async def redo(flow: FlowContext) -> None:
-    """Redo what was undone last."""
+    """Redo the change undone last."""
     flow.workspace.redo()
 
 
@@ -165,7 +165,7 @@ async def copy_error(flow: FlowContext) -> None:
 
 
 def read_probability(text: str) -> float | None:
-    """The probability that a text means; None where it means none between 0 and 1."""
+    """Return the probability that a text stands for; None unless it is between 0 and 1."""
     typed = text.strip().lower()
     number = typed.removesuffix("%").removesuffix("nats").removesuffix("nat").strip()
     try:
@@ -183,7 +183,7 @@ _COMMON = (Where.ANYWHERE, Where.EVERYWHERE)
 
 
 def help_screen(where: Where, commands: CommandTable) -> Picker:
-    """Help for a pane or screen; choosing a command does it, where it can be done by name."""
+    """Return a picker of the commands of a pane or screen, then of all others."""
     here = commands_at(where, commands) if where is not Where.ANYWHERE else ()
     common = (command for command in commands if command.where in _COMMON)
     ordered = dict.fromkeys((*here, *common, *sorted(commands, key=lambda command: command.where)))

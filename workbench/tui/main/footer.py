@@ -1,4 +1,4 @@
-"""The last row of the main screen: the keys that matter now."""
+"""The last row of the main screen: the most useful keys at the moment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.tui.popups.key_row import KeyRow, by_rank
 
 
 class Footer(KeyRow):
-    """Run or stop, help and commands at every width; then the focused pane's keys, then all others."""
+    """Keys: always run or stop, help and commands; then those of the focused pane, then all others."""
 
     ALWAYS = 3
 
@@ -24,13 +24,13 @@ class Footer(KeyRow):
             self.id = id
 
     is_scored_twice: reactive[bool] = reactive(False)
-    """Whether an answer has another model's scoring, whose differences keys go to."""
+    """Whether an answer has a second model's scoring, whose differences have keys."""
 
     def __init__(self) -> None:
         super().__init__(Where.PROMPT)
 
     def listed(self) -> list[Command]:
-        """The commands to show, first the one to keep longest."""
+        """Return the commands to show, the most important first."""
         table = commands_of(self.app)
         ranked = by_rank(table)
         first = table["stop" if self.running else "run"]
@@ -44,7 +44,7 @@ class Footer(KeyRow):
         return [first, *everywhere[:2], *here, *everywhere[2:]]
 
     def press(self, command: Command) -> None:
-        """Tell which command was clicked, or press the key that only its pane knows."""
+        """Request the clicked command; press its key if only the focused pane can run it."""
         if command.needs_pane:
             super().press(command)
         else:

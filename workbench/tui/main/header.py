@@ -1,4 +1,4 @@
-"""The first row: session, model and endpoint, and what is running."""
+"""The first row of the main screen: the session, model and endpoint, and the state of the newest run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.workspace.run_state import IDLE, RunState
 
 
 class Header(Widget):
-    """One row that tells where one is; the state stays whole when the row is narrow."""
+    """A row with the session, model, endpoint and state; only the state is never truncated."""
 
     DEFAULT_CSS = """
     Header { height: 1; padding: 0 1; background: $panel; color: $foreground; }
@@ -24,7 +24,7 @@ class Header(Widget):
     state: reactive[RunState] = reactive(IDLE)
 
     def render(self) -> Content:
-        """The row, with the state at its right end."""
+        """Render the row, with the state at its right end."""
         width = self.content_size.width
         state = Content.styled(one_line(str(self.state), 48), f"$text-{self.state.tone}")
         room = max(width - state.cell_length - 2, 0)

@@ -1,4 +1,4 @@
-"""The token under the cursor: how likely it was, and what could have stood in its place; also in one row."""
+"""The inspector: the probability of the token under the cursor and its alternatives; and its one-row form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from workbench.domain.alternatives import AlternativeRow, rows_of
 from workbench.domain.choice import Token
-from workbench.domain.display import one_line, show_bytes, token_text
+from workbench.domain.display import one_line, plural, show_bytes, token_text
 from workbench.domain.figures import coverage, probability
 from workbench.domain.scoring import SecondScoring
 from workbench.domain.what_if import LLAMA_ORDER, Reshaped, Sampling, reshape
@@ -24,7 +24,7 @@ from workbench.tui.tokens.token_view import OTHER, UNLISTED, how_to_select, no_a
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LABEL = 10
 _PRECISE = 40
-"""Cells of width from which reshaped probabilities have a decimal."""
+"""Width in cells from which reshaped probabilities have a decimal."""
 _RAW = {
     True: "raw model probabilities",
     False: "probabilities after sampling",
@@ -33,7 +33,7 @@ _RAW = {
 
 
 class Inspector(Static, can_focus=True):
-    """One token with its alternatives; Up and Down choose a row, Enter or a digit takes it."""
+    """A token with its alternatives; Up and Down select a row, Enter or a digit branches there."""
 
     DEFAULT_CSS = """
     Inspector { padding: 0 1; overflow-y: auto; }
@@ -41,12 +41,12 @@ class Inspector(Static, can_focus=True):
     BINDINGS = bindings_at(Where.INSPECTOR)
 
     class AlternativeChosen(Message):
-        """A branch from here with another token was requested."""
+        """A branch with an alternative was requested."""
 
         def __init__(self, position: int) -> None:
             super().__init__()
             self.position = position
-            """The token's place among the alternatives, from 0."""
+            """The index of the alternative."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes, markup=False)
@@ -62,7 +62,7 @@ class Inspector(Static, can_focus=True):
         self._echoed = 0
         self._second: SecondScoring | None = None
         self._most_rows = 0
-        """Rows of the tallest token so far: the pane does not shrink and grow with every step."""
+        """The most rows shown so far, so that the pane does not change its height with every token."""
         self._shown_rows = 0
         self.border_title = Content("Token")
 
@@ -73,10 +73,10 @@ class Inspector(Static, can_focus=True):
         echoed: int = 0,
         second: SecondScoring | None = None,
     ) -> None:
-        """Show a token, of a choice of `count` tokens, the first `echoed` of which are the prompt's.
+        """Show a token of a choice with `count` tokens, the first `echoed` of which are the prompt's.
 
-        `count` is None while it still grows; `second` is another model's scoring of the choice. The row stays
-        where the token is the one shown already.
+        `count` is None while the choice grows; `second` is a second model's scoring of it. The selected row
+        stays the same if the token does.
         """
         if token != self._token:
             self._rows = rows_of(token) if token is not None else ()
@@ -85,36 +85,36 @@ class Inspector(Static, can_focus=True):
         self._draw()
 
     def set_raw(self, raw: bool | None) -> None:
-        """Say whether logprobs are the model's own, before sampling; None where unknown."""
+        """Set whether logprobs are raw, before sampling; None if unknown."""
         self._raw = raw
         self._draw()
 
     def set_sampling(self, sampling: Sampling, order: Sequence[str] = ()) -> None:
-        """Show what these parameters would make of the distribution, applied in an endpoint's order."""
+        """Show the distribution after sampling with these parameters, applied in an endpoint's order."""
         self._sampling, self._order = sampling, order or LLAMA_ORDER
         self._is_order_known = bool(order)
         self._most_rows = 0
         self._draw()
 
     def on_mount(self) -> None:
-        """Show which row the keys are on as long as they are here, else how a token is selected."""
+        """Redraw with the focus, which decides on the row cursor and on the hint."""
         self.watch(self, "has_focus", self._draw, init=False)
         self.watch(self.screen, "focused", self._draw, init=False)
 
     # --- keys and mouse ----------------------------------------------------------------------------------
 
     def action_move(self, rows: int) -> None:
-        """Go to another row."""
+        """Move to another row."""
         last = len(self._rows) - 1
         self._row = max(min(self._row + rows, last), 0)
         self._draw()
 
     def action_page(self, pages: int) -> None:
-        """Scroll to what does not fit."""
+        """Scroll by pages."""
         self.scroll_relative(y=pages * max(self.content_size.height - 1, 1), animate=False)
 
     def action_choose(self, digit: int | None = None) -> None:
-        """Take the row, or the one that a digit names."""
+        """Request a branch with the selected alternative, or with that of a digit."""
         if digit is not None:
             indices = [index for index, row in enumerate(self._rows) if row.position == digit - 1]
             if not indices:
@@ -131,7 +131,7 @@ class Inspector(Static, can_focus=True):
             self.notify(why, timeout=3)
 
     def action_copy(self) -> None:
-        """Copy the exact text of the row's token."""
+        """Copy the exact text of the token in the row."""
         if self._token is None or self._row >= len(self._rows):
             return
         row = self._rows[self._row]
@@ -143,7 +143,7 @@ class Inspector(Static, can_focus=True):
             self.notify(OTHER, timeout=3)
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the row that was clicked; a second click takes it."""
+        """Move to the clicked row; a double click branches there."""
         offset = event.get_content_offset(self)
         if offset is None or not 0 <= (row := offset.y - self._first_row) < len(self._rows):
             return
@@ -168,7 +168,7 @@ class Inspector(Static, can_focus=True):
         self._show_content(Content("\n").join(lines))
 
     def _show_content(self, content: Content) -> None:
-        """Show a text; the screen is laid out again only where it takes more or fewer rows than before."""
+        """Show content; the screen is laid out again only if the height changes."""
         rows = content.get_height({}, max(self.content_size.width, 1))
         self._most_rows = max(self._most_rows, rows)
         content += Content("\n" * (self._most_rows - rows))
@@ -184,7 +184,7 @@ class Inspector(Static, can_focus=True):
             text,
             f"{'prompt ' * (token.position < self._echoed)}token {token.position + 1}{of}",
             *([f"id {token.id}"] if token.id is not None else []),
-            f"{len(raw)} byte{'s' * (len(raw) != 1)}{hexed}",
+            f"{plural(len(raw), 'byte')}{hexed}",
         ]
         lines = self._in_lines(about)
         lines[0] = lines[0].stylize("bold", 0, len(text))
@@ -204,7 +204,7 @@ class Inspector(Static, can_focus=True):
         return lines
 
     def _differences(self, token: Token) -> list[Content]:
-        """How surprised both models are by the token, or by the span of tokens that it is in."""
+        """Return the surprisal of the token, or of its span of tokens, under both models."""
         second = self._second
         span = second.at(token.position) if second is not None else None
         if second is None or span is None:
@@ -224,7 +224,7 @@ class Inspector(Static, can_focus=True):
         return lines
 
     def _in_lines(self, facts: Sequence[str], style: str = "") -> list[Content]:
-        """Facts in as few lines as they fit in, none of them broken."""
+        """Join facts to as few lines as possible, without breaking a fact."""
         lines: list[str] = []
         for fact in facts:
             if lines and cell_len(lines[-1]) + 2 + cell_len(fact) <= self.content_size.width:
@@ -260,11 +260,11 @@ class Inspector(Static, can_focus=True):
         return lines
 
     def _notes(self) -> list[str]:
-        """What a person should know of rows."""
+        """Return the notes on rows."""
         return [f"{row.label}: {row.note}" for row in self._rows if self._needs_note(row)]
 
     def _needs_note(self, row: AlternativeRow) -> bool:
-        """Whether a row's note is not among the facts already, as a rank that is only a bound is."""
+        """Return whether a row's note is not among the facts, as the lower bound of a rank is."""
         rank = self._token.rank if self._token is not None else None
         return bool(row.note) and not (row.is_chosen and rank is not None and not rank.is_exact)
 
@@ -277,8 +277,7 @@ class Inspector(Static, can_focus=True):
         bar = "" if mass is None else _bar(mass, room)
         style = "bold" if row.is_chosen else "$text-muted" if row.position is None else ""
         flag = "!" if self._needs_note(row) else " "
-        # The bar stays as it is: reversed, it would tell the share of what it leaves out.
-        # One colour reversed, not that of each part.
+        # The bar is not reversed, as it would then show the complement; the rest is, in a single colour.
         cursor = "reverse" if index == self._row and self.has_focus else ""
         return Content.assemble(
             (f"{mark}{number} ", cursor or "$text-accent"),
@@ -292,14 +291,15 @@ class Inspector(Static, can_focus=True):
 
     def _reshaped(self, token: Token) -> Reshaped:
         logprobs = [alternative.logprob for alternative in token.alternatives]
-        if len(self._rows) - (self._other_row() is not None) > len(logprobs):
+        if sum(not row.is_remaining for row in self._rows) > len(logprobs):
+            # The last row is the token itself, which is not among the alternatives.
             logprobs.append(token.logprob)
         rank = token.rank
         top = 0 if rank is None else len(logprobs) if rank.is_exact else rank.value - 1
         return reshape(logprobs, self._sampling, self._order, top)
 
     def _after(self, index: int, shaped: Reshaped) -> str:
-        """What the parameters make of a row's probability, in a column of its own."""
+        """Return the column with a row's probability after sampling."""
         if index >= len(shaped.probabilities):
             arrow = " →" if shaped.remaining_is_exact else " ≈"
             mass: float | None = shaped.remaining
@@ -313,12 +313,8 @@ class Inspector(Static, can_focus=True):
         elif is_precise:
             shown = percent(mass)
         else:
-            shown = "<1%" if mass < 0.005 else ">99%" if 0.995 <= mass < 1 else f"{mass * 100:.0f}%"
+            shown = _whole_percent(mass)
         return f"{arrow}{shown.rjust(8 if is_precise else 4)}"
-
-    def _other_row(self) -> AlternativeRow | None:
-        last = self._rows[-1] if self._rows else None
-        return last if last is not None and last.is_remaining else None
 
 
 def _bar(mass: float, room: int) -> str:
@@ -329,13 +325,8 @@ def _bar(mass: float, room: int) -> str:
 
 
 def _describe(sampling: Sampling, order: Sequence[str]) -> str:
-    values = {
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "top_k": sampling.top_k,
-        "min_p": sampling.min_p,
-    }
-    # What the endpoint's order does not name is applied first.
+    values = sampling._asdict()
+    # Samplers missing in the endpoint's order are applied first.
     ordered = [*(name for name in LLAMA_ORDER if name not in order), *order]
     names = [name for name in ordered if values.get(name) is not None]
     return " → ".join(f"{name} {values[name]:g}" for name in names)
@@ -345,7 +336,7 @@ _LONGEST = 14
 
 
 class TokenStrip(Static):
-    """The token under the cursor and as many of its alternatives as there is room for."""
+    """A row with the token under the cursor and as many of its alternatives as fit."""
 
     DEFAULT_CSS = """
     TokenStrip { height: 1; padding: 0 1; }
@@ -356,11 +347,11 @@ class TokenStrip(Static):
         self._token: Token | None = None
 
     def on_mount(self) -> None:
-        """Say how a token is selected, from where the focus is."""
+        """Redraw with the focus, which decides on the hint."""
         self.watch(self.screen, "focused", self._draw)
 
     def show(self, token: Token | None) -> None:
-        """Show a token, or none."""
+        """Show a token, or None for a hint on how to select one."""
         self._token = token
         self._draw()
 
@@ -374,14 +365,14 @@ class TokenStrip(Static):
         chosen = next((row for row in rows if row.is_chosen), None)
         head = _short(token_text(token.text, token.raw))
         rank = "" if token.rank is None else f"  rank {token.rank}"
-        figure = f" {_percent(chosen)}{rank}" if chosen is not None else ""
+        figure = f" {_whole_percent(chosen.mass)}{rank}" if chosen is not None else ""
         parts = [(head, "bold"), (figure, ""), (" │", "$text-muted")]
         room = self.content_size.width - cell_len(f"{head}{figure} │")
         for row in rows:
             if row.is_chosen:
                 continue
             number = "" if row.position is None else f"{row.position + 1} "
-            text = f"{number}{_short(row.label)} {_percent(row)}{'!' if row.note else ''}"
+            text = f"{number}{_short(row.label)} {_whole_percent(row.mass)}{'!' if row.note else ''}"
             if (room := room - cell_len(text) - 2) < 0:
                 break
             parts.append((f" {text} ", "$text-muted" if row.position is None else ""))
@@ -392,7 +383,8 @@ def _short(text: str) -> str:
     return fit(text, min(cell_len(text), _LONGEST))
 
 
-def _percent(row: AlternativeRow) -> str:
-    if row.mass is None:
+def _whole_percent(mass: float | None) -> str:
+    """Format a probability without decimals; only 0 is shown as `0%`, and only 1 as `100%`."""
+    if mass is None:
         return "—"
-    return "<1%" if 0 < row.mass < 0.005 else f"{row.mass * 100:.0f}%"
+    return "<1%" if 0 < mass < 0.005 else ">99%" if 0.995 <= mass < 1 else f"{mass * 100:.0f}%"

@@ -17,11 +17,11 @@ from workbench.workspace.services import Services
 
 _NOTE = "type to filter · Enter run · Esc close"
 _NEWEST = 50
-"""Sessions that are offered."""
+"""The most sessions that are listed."""
 
 
 class ItemKind(StrEnum):
-    """What an item of the palette is about, besides commands."""
+    """The kinds of items in the palette besides commands."""
 
     FIELD = "field"
     SETTING = "setting"
@@ -29,15 +29,15 @@ class ItemKind(StrEnum):
     SESSION = "session"
 
     def value_of(self, name: str) -> str:
-        """The value of the item of that name."""
+        """Return the value of an item of this kind."""
         return f"{self}:{name}"
 
 
 class PalettePicker(Picker):
-    """Answers with a command's id, or with a kind and a name divided by a colon."""
+    """A picker that returns a command's id, or a kind and a name separated by a colon."""
 
     def matching(self, typed: str) -> list[Item]:
-        """The items that match; a parameter with a value is to be set to it."""
+        """Return the matching items; for a parameter with a value, first one that sets it."""
         name, _, value = typed.strip().partition(" ")
         items = super().matching(typed)
         value = value.strip().removeprefix("=").strip()
@@ -48,7 +48,7 @@ class PalettePicker(Picker):
 
 
 def palette(commands: CommandTable, services: Services) -> PalettePicker:
-    """Every command by name, with its first key and one line of description; then what else has a name."""
+    """Return a picker of all commands, parameters, presets and the newest sessions."""
     items = [
         Item(command.id, command.title, command.help, command.first_key)
         for command in commands
@@ -71,7 +71,7 @@ async def _sessions(library: Library) -> Late:
     try:
         listed = await asyncio.to_thread(library.sessions)
     except StorageError:
-        # The list of sessions says what is wrong with them.
+        # The session list shows the error.
         return Late([], _NOTE)
     return Late(
         [

@@ -1,4 +1,4 @@
-"""The request's parameters, one a row: what is set, what differs from the preset, and what each is for."""
+"""The panel of the request's parameters, a row for each."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from workbench.tui.editor.field_editor import (
 from workbench.tui.main.parameter_rows import EXTRA, MODEL, ROWS, ParameterRows
 
 _LINES = {"logit_bias": 'ID=BIAS or "text"=BIAS per line.', EXTRA: "KEY=JSON per line."}
-"""How the fields are written that have a form of their own."""
+"""The format of fields with one entry per line."""
 _TOGETHER = frozenset({"temperature", "top_p"})
 
 
 class ParameterPanel(Vertical, can_focus=True):
-    """The parameters of the draft, to look through, step, type over and unset."""
+    """The parameters of the draft, with keys to step, edit and unset them."""
 
     DEFAULT_CSS = """
     ParameterPanel { padding: 0 1; }
@@ -54,28 +54,28 @@ class ParameterPanel(Vertical, can_focus=True):
     BINDINGS = bindings_at(Where.PARAMETERS)
 
     class Changed(Message):
-        """The parameters are others now."""
+        """The parameters changed."""
 
         def __init__(self, parameters: Parameters) -> None:
             super().__init__()
             self.parameters = parameters
 
     class ModelRequested(Message):
-        """Another model is wanted."""
+        """A choice of the model was requested."""
 
     class ModelUnset(Message):
-        """The endpoint's own model is wanted."""
+        """The endpoint's default model was requested."""
 
     editor = getters.query_one(FieldEditor)
 
     limits: var[Mapping[str, Range]] = var(dict)
-    """The endpoint's own ranges by field, which replace the contract's."""
+    """The endpoint's own ranges by field, which replace the default ranges."""
     notes: var[Mapping[str, str]] = var(dict)
-    """What is said about fields by name, such as `ignored by this endpoint`."""
+    """Notes on fields by name, such as `ignored by this endpoint`."""
     model = var("")
     """The model that will be requested."""
     prompt_count = var(1)
-    """How many prompts a request holds, for what it will cost."""
+    """The number of prompts in a request, which multiplies its cost."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -86,10 +86,10 @@ class ParameterPanel(Vertical, can_focus=True):
         self._editing: str | None = None
         self._problem = ""
         self._shown_texts = ("", "")
-        """The texts of problem and help as they are shown."""
+        """The texts last shown as problem and help."""
         self._token_texts: dict[str, str] = {}
         self.tokenizer: Tokenizer | None = None
-        """Makes token ids of texts in `logit_bias`; None where the endpoint has none."""
+        """Returns the token ids of texts in `logit_bias`; None if the endpoint has no tokenizer."""
         self.border_title = Content("Params")
 
     def compose(self) -> ComposeResult:
@@ -99,16 +99,16 @@ class ParameterPanel(Vertical, can_focus=True):
         yield Static(id="help", markup=False)
 
     def on_mount(self) -> None:
-        """Show what was set before there was a screen, and from now on where the keys are."""
+        """Draw, now and after changes."""
         self._draw()
         for name in ("has_focus", "limits", "notes", "model", "prompt_count"):
             self.watch(self, name, self._draw, init=False)
 
-    # --- what others set and ask -------------------------------------------------------------------------
+    # --- for other widgets -------------------------------------------------------------------------------
 
     @property
     def parameters(self) -> Parameters:
-        """The parameters, with what is being typed. Raises BadValueError where that is not a value."""
+        """The parameters, including what is being typed. Raises BadValueError if that is not valid."""
         if self._editing is None:
             return self._parameters
         return self._with_typed(self._editing, self.editor.text)
@@ -116,19 +116,19 @@ class ParameterPanel(Vertical, can_focus=True):
     def set_parameters(
         self, parameters: Parameters, preset: Parameters | None = None, preset_name: str = ""
     ) -> None:
-        """Show other parameters; `preset` is what changes are marked against."""
+        """Replace the parameters; `preset` are those that changes are marked against."""
         self._close()
         self._parameters, self._preset, self._preset_name = parameters, preset, preset_name
         self._draw()
 
     def set_text(self, name: str, text: str) -> None:
-        """Set a field to what a text means. Raises BadValueError where it means no value of it."""
+        """Set a field from a text. Raises BadValueError if it is not a valid value."""
         parameters = self._with_typed(name, text)
         self._close()
         self._change(parameters)
 
     def go_to(self, name: str) -> bool:
-        """Go to a field's row by its name; False where it has none, or what is being typed is not a value."""
+        """Select a field's row; return False if it has none, or what is being typed is not valid."""
         if name not in ROWS or not self._finish():
             return False
         self._row = ROWS.index(name)
@@ -137,20 +137,20 @@ class ParameterPanel(Vertical, can_focus=True):
 
     @property
     def rows_in_view(self) -> list[tuple[str, Offset]]:
-        """The fields to be seen, and where on the screen the row of each begins."""
+        """The visible fields, and the offset of the row of each on the screen."""
         lines, view = self.query_one("#lines").region, self.query_one("#rows").region
         rows = [(name, Offset(lines.x, lines.y + index)) for index, name in enumerate(ROWS)]
         return [row for row in rows if view.y <= row[1].y < view.bottom]
 
     @property
     def field(self) -> str:
-        """The name of the row that the keys are on."""
+        """The name of the selected row."""
         return ROWS[self._row]
 
     # --- keys and mouse ----------------------------------------------------------------------------------
 
     def action_move(self, rows: int) -> None:
-        """Go to another row."""
+        """Move to another row."""
         self._row = max(min(self._row + rows, len(ROWS) - 1), 0)
         self._problem = ""
         self._draw()
@@ -159,28 +159,25 @@ class ParameterPanel(Vertical, can_focus=True):
         """Change the row's value by some steps."""
         if self.field in (MODEL, EXTRA):
             return
-        field = FIELDS[self.field]
-        value = self._parameters.sent(self.field) if field.always is not None else None
-        before = self._parameters.get(self.field)
         try:
-            stepped = step_value(field, before if before is not None else value, steps, self.limits)
+            value = self._parameters.sent(self.field)
+            stepped = step_value(FIELDS[self.field], value, steps, self.limits)
         except BadValueError as problem:
             self._fail(problem.title)
             return
         self._change(self._parameters.set(self.field, stepped))
 
     def action_unset(self) -> None:
-        """Unset the row's field."""
-        match self.field:
-            case "model":
-                self.post_message(self.ModelUnset())
-            case "extra":
-                self._change(self._parameters.with_extra({}))
-            case name:
-                self._change(self._parameters.set(name, None))
+        """Unset the field of the row."""
+        if self.field == MODEL:
+            self.post_message(self.ModelUnset())
+        elif self.field == EXTRA:
+            self._change(self._parameters.with_extra({}))
+        else:
+            self._change(self._parameters.set(self.field, None))
 
     def action_edit(self, typed: str | None = None) -> None:
-        """Edit the row's value, or replace it by what was typed."""
+        """Edit the value of the row; `typed` replaces it."""
         if self.field == MODEL:
             self.post_message(self.ModelRequested())
             return
@@ -192,15 +189,15 @@ class ParameterPanel(Vertical, can_focus=True):
         self._editing = self.field
         self._problem = ""
         if not self.query(FieldEditor):
-            # Made when it is first wanted: the first paint does not wait for it.
+            # Mounted on first use, so that it does not delay the first paint.
             self.mount(FieldEditor(), after="#rows")
         self.editor.begin(text if typed is None else typed, lines)
         self._draw()
 
     def on_key(self, event: events.Key) -> None:
-        """A character that is not a command begins a new value."""
+        """Start editing with a typed character that is not a key of a command."""
         if self._editing is not None and (event.is_printable or event.key in ("enter", "tab", "escape")):
-            # Typed behind the first character, before the focus had moved on; the editor takes them all.
+            # Typed before the focus had moved to the editor.
             event.stop()
             event.prevent_default()
             self.editor.post_message(events.Key(event.key, event.character))
@@ -220,7 +217,7 @@ class ParameterPanel(Vertical, can_focus=True):
             self.action_edit(event.character)
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the field that was clicked; a second click edits it."""
+        """Select the clicked row; a double click edits it."""
         lines = self.query_one("#lines")
         row = event.screen_y - lines.region.y
         if event.widget is not lines or not 0 <= row < len(ROWS) or not self._finish():
@@ -233,7 +230,7 @@ class ParameterPanel(Vertical, can_focus=True):
 
     @on(FieldEditor.Changed)
     def _keep_row_in_view(self) -> None:
-        # The editor takes rows from the list as it grows.
+        # The list shrinks as the editor grows.
         self.call_after_refresh(self._show_row)
 
     # --- editing -----------------------------------------------------------------------------------------
@@ -250,7 +247,7 @@ class ParameterPanel(Vertical, can_focus=True):
         self.focus()
 
     def _finish(self) -> bool:
-        """Take what was typed; where it is not a value, keep it, say why and return False."""
+        """Accept what was typed; if it is not valid, keep the editor open, show why and return False."""
         if self._editing is None:
             return True
         text = self.editor.text
@@ -293,7 +290,7 @@ class ParameterPanel(Vertical, can_focus=True):
         if self._editing is not None:
             self._editing = None
             if self.screen.focused is self.editor:
-                # Also below a popup: once it is hidden, nothing would have the focus.
+                # Also below a popup: hiding a focused editor would leave nothing focused.
                 self.screen.set_focus(self)
             self.editor.end()
         self._problem = ""
@@ -318,7 +315,7 @@ class ParameterPanel(Vertical, can_focus=True):
         self.query_one("#lines").refresh()
         problem, help = self.query_one("#problem", Static), self.query_one("#help", Static)
         texts = one_line(f"✗ {self._problem}", 200), "\n".join(self._help())
-        # Their heights follow their texts, so that another text lays out the whole screen again.
+        # A changed text may change the height, and lays out the whole screen again.
         if texts != self._shown_texts:
             self._shown_texts = texts
             problem.update(Content(texts[0]))
@@ -358,7 +355,7 @@ class ParameterPanel(Vertical, can_focus=True):
         return self.has_focus or self._editing is not None
 
     def _help(self) -> Iterator[str]:
-        """What the request may cost; while the keys are here, what the row is for, the most needed first."""
+        """Yield lines of help: the cost of the request and, with the focus, notes and help on the row."""
         name, shown = self.field, self._shown
         if shown.cost:
             yield shown.cost
@@ -379,22 +376,19 @@ class ParameterPanel(Vertical, can_focus=True):
 
 
 class _Lines(Widget):
-    """The rows; a widget of its own so that a click tells its row.
-
-    They are made when they are drawn, however often what they show has changed since.
-    """
+    """The rows of the panel, made when they are drawn rather than at every change."""
 
     def __init__(self, rows: Callable[[int], Content], *, id: str) -> None:
-        """`rows` makes them for a width in cells."""
+        """`rows` returns the rows for a width in cells."""
         super().__init__(id=id)
         self._make_rows = rows
 
     def render(self) -> Content:
-        """The rows at the width there is."""
+        """Render the rows."""
         return self._make_rows(self.size.width)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """A line a row."""
+        """Return the number of rows."""
         return len(ROWS)
 
 

@@ -1,4 +1,4 @@
-"""The rows of the parameter panel: what each shows, what is wrong with it, and what a request may cost."""
+"""The rows of the parameter panel, their problems, and the cost of a request."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ ROWS: tuple[str, ...] = (MODEL, *(field.name for field in PARAMETERS), EXTRA)
 
 
 class ParameterRows(NamedTuple):
-    """What the panel knows when it is drawn."""
+    """The state of the panel, formatted as rows."""
 
     parameters: Parameters
     preset: Parameters
-    """What changes are marked against."""
+    """The parameters that changes are marked against."""
     limits: Mapping[str, Range]
     notes: Mapping[str, str]
-    """Notes on fields by name."""
+    """Notes on fields, by name."""
     model: str
     token_texts: Mapping[str, str]
     """The texts of token ids in `logit_bias`."""
     prompts: int
-    """How many prompts a request holds."""
+    """The number of prompts in a request."""
 
     def line(self, name: str, width: int, *, is_current: bool) -> Content:
-        """A row of so many cells; `is_current` where the keys are on it."""
+        """Return a row of a width in cells; `is_current` if it is selected."""
         value, is_set = self._value(name)
         mark = "✗" if name in self.problems else "•" if self._differs(name) else " "
         note = "!" if name in self.notes else " "
@@ -52,22 +52,19 @@ class ParameterRows(NamedTuple):
             (value, "bold" if is_set else style),
             (note, "$text-warning"),
         )
-        # In the colours of the row's parts it would be reversed in as many patches.
+        # Without the colours of the parts, so that the row is reversed in a single colour.
         return Content.styled(line.plain, "reverse") if is_current else line
 
     def _value(self, name: str) -> tuple[str, bool]:
-        """What a row says, and whether the user set it."""
+        """Return the value of a row, and whether it is set."""
         if name == MODEL:
             return one_line(self.model, 60) or "—", bool(self.model)
         if name == EXTRA:
-            return ", ".join(one_line(key, 30) for key in self.parameters.extra) or "—", bool(
-                self.parameters.extra
-            )
-        value = self.parameters.get(name)
-        sent = self.parameters.sent(name)
-        return self._format(name, sent), value is not None
+            keys = ", ".join(one_line(key, 30) for key in self.parameters.extra)
+            return keys or "—", bool(self.parameters.extra)
+        return self._format(self.parameters.sent(name)), self.parameters.get(name) is not None
 
-    def _format(self, name: str, value: ParameterValue | None) -> str:
+    def _format(self, value: ParameterValue | None) -> str:
         match value:
             case tuple():
                 return " ".join(f'"{token_text(item)}"' for item in value)
@@ -89,12 +86,12 @@ class ParameterRows(NamedTuple):
 
     @property
     def problems(self) -> dict[str, str]:
-        """What is wrong with fields, by name."""
+        """The problems of fields, by name."""
         return {problem.field: problem.title for problem in self.parameters.problems(self.limits)}
 
     @property
     def cost(self) -> str:
-        """How many tokens a request may generate, where that is more than one answer's; else empty."""
+        """The most tokens that a request may generate; empty if it is for a single completion."""
         parameters = self.parameters
         n, best_of = parameters.number("n", 1), parameters.number("best_of", 1)
         each, most = int(max(n, best_of)), int(parameters.number("max_tokens", 16))

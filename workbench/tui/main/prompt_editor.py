@@ -1,4 +1,4 @@
-"""The prompt's editor: every character as it was typed or pasted, in any of the four kinds of prompt."""
+"""The editor of the prompt, for all four kinds of prompt."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from workbench.workspace.undo_history import ReplaceText, end_of
 from workbench.workspace.workspace import Workspace
 
 _LOOK_AT = 200_000
-"""Characters up to which a prompt is checked at every key."""
+"""The most characters of a prompt that is checked at every key."""
 
 
 class PromptEditor(ExactTextArea):
-    """A text area that keeps every character, and says what is wrong with the prompt in its frame."""
+    """A text area for the prompt, which shows its problems and its size in the border."""
 
     DEFAULT_CSS = """
     PromptEditor { padding: 0 1; border-subtitle-align: right; }
     """
 
     class CurlPasted(Message):
-        """A curl command was pasted, and stands in the prompt as text."""
+        """A curl command was pasted as text."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     def __init__(self, workspace: Workspace, *, id: str | None = None, classes: str | None = None) -> None:
-        """`workspace` holds the prompt, and receives every change of it that is made here."""
+        """`workspace` holds the prompt, and receives every change made here."""
         self._workspace = workspace
         self._counted: PromptSize | None = None
         super().__init__(id=id, classes=classes, tab_behavior="focus", soft_wrap=True)
@@ -51,35 +51,35 @@ class PromptEditor(ExactTextArea):
     # --- the prompt --------------------------------------------------------------------------------------
 
     def edit(self, edit: Edit) -> EditResult:
-        """Change the text, and take that to the history of the whole window."""
+        """Apply an edit, and report it to the workspace, which keeps the undo history."""
         result = super().edit(edit)
         self.history.clear()
         self._workspace.drafting.typed(edit.top, edit.bottom, edit.text)
         return result
 
     def show_change(self, change: ReplaceText) -> None:
-        """Show a change that the prompt has had already."""
+        """Show a change that the workspace made to the prompt."""
         end = end_of(change.start, change.removed)
         super().edit(Edit(change.inserted, change.start, end, maintain_selection_offset=False))
         self.move_cursor(end_of(change.start, change.inserted))
 
     def show_prompt(self) -> None:
-        """Show another prompt from its end."""
+        """Show the prompt of the workspace, with the cursor at its end."""
         self.load_text(self._workspace.drafting.text)
         self.move_cursor(self.document.end)
         self.describe()
 
     def set_size(self, size: PromptSize | None) -> None:
-        """Show how many tokens the prompt is, and whether they fit; None where the endpoint cannot tell."""
+        """Show the size of the prompt and whether it fits; None if the size is unknown."""
         self._counted = size
         self.describe()
 
     def action_undo(self) -> None:
-        """Leave the key to the window, whose history has what was typed here too."""
+        """Pass the key on: the undo history is the workspace's."""
         raise SkipAction
 
     def action_redo(self) -> None:
-        """Leave the key to the window."""
+        """Pass the key on: the undo history is the workspace's."""
         raise SkipAction
 
     @on(events.Paste)
@@ -87,11 +87,11 @@ class PromptEditor(ExactTextArea):
         if len(event.text) <= _LOOK_AT and event.text.lstrip().startswith("curl "):
             self.post_message(self.CurlPasted(event.text))
 
-    # --- what the frame says -----------------------------------------------------------------------------
+    # --- the border --------------------------------------------------------------------------------------
 
     @property
     def problem(self) -> str:
-        """What is wrong with the prompt, in one line; empty where nothing is."""
+        """The first problem of the prompt, in one line; empty if it has none."""
         try:
             prompt = prompt_from_editor(self._workspace.drafting.kind, self.text)
         except BadValueError as problem:
@@ -108,17 +108,16 @@ class PromptEditor(ExactTextArea):
         self.describe()
 
     def describe(self) -> None:
-        """Say in the frame what kind of prompt it is, what is wrong with it and how long it is."""
-        kind = (
-            "" if self._workspace.drafting.kind is PromptKind.TEXT else f" · {self._workspace.drafting.kind}"
-        )
+        """Show the kind of prompt, its problem and its size in the border."""
+        drafting = self._workspace.drafting
+        kind = "" if drafting.kind is PromptKind.TEXT else f" · {drafting.kind}"
         self.border_title = Content(f"Prompt{kind}")
         problem = self.problem if len(self.text) <= _LOOK_AT else ""
+        parts = []
         if self._counted is not None:
-            sent = int(self._workspace.drafting.parameters.number("max_tokens", 16))
-            problem = self._counted.problem(sent) or problem
-        parts = [f"! {one_line(problem, 60)}"] if problem else []
-        if self._counted is not None:
+            problem = self._counted.problem(int(drafting.parameters.number("max_tokens", 16))) or problem
             parts.append(f"{self._counted.tokens:,} tok")
+        if problem:
+            parts.insert(0, f"! {one_line(problem, 60)}")
         self.set_class(bool(problem), "-problem")
         self.border_subtitle = Content(" · ".join(parts))

@@ -1,4 +1,4 @@
-"""A choice's surprisal from its first to its last token in one row, to see and to jump by."""
+"""A row of bars that shows the surprisal of a choice from its first to its last token."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from workbench.tui.theme.token_colours import NO_COLOURS, TokenStyles, styles_of
 
 _BARS = "▁▂▃▄▅▆▇█"
 _FULL = -log(0.01)
-"""Nats that fill a cell: probability .01."""
+"""The surprisal of a full cell, in nats: probability .01."""
 _BLOCK = 256
 
 
 class Peaks:
-    """The highest surprisal in any part of a growing choice.
+    """The highest surprisal in parts of a growing choice.
 
-    Keeps the peak of every block of tokens, so that a new token costs no look at all the others.
+    Keeps the peak of every block of tokens, so that not all tokens are read again for a new one.
     """
 
     __slots__ = ("_blocks", "_revision", "choice")
@@ -37,7 +37,7 @@ class Peaks:
         self._revision = choice.revision
 
     def pull(self) -> None:
-        """Take in what the choice has got since."""
+        """Read what was added to the choice."""
         if self.choice.revision != self._revision:
             self._revision = self.choice.revision
             del self._blocks[:]
@@ -49,7 +49,7 @@ class Peaks:
         return max(surprisals, default=-1.0)
 
     def over(self, columns: int) -> list[float]:
-        """The peak of each of so many equal parts, in nats; below 0 where nothing is known."""
+        """Return the peak of each of so many equal parts, in nats; negative without logprobs."""
         edges = edges_of(len(self.choice), columns)
         if len(self.choice) < _BLOCK * columns:
             return [self._peak(start, stop) for start, stop in pairwise(edges)]
@@ -57,19 +57,19 @@ class Peaks:
         return [max(blocks[start // _BLOCK : -(-stop // _BLOCK)]) for start, stop in pairwise(edges)]
 
     def highest(self, start: int, stop: int) -> int:
-        """The most surprising token from `start` to before `stop`; the first one where nothing is known."""
+        """Return the most surprising token from `start` up to `stop`; the first one without logprobs."""
         logprobs = self.choice.logprobs
         return min(range(start, stop), key=lambda at: 0.0 if isnan(logprobs[at]) else logprobs[at])
 
 
 def edges_of(count: int, columns: int) -> list[int]:
-    """Where the columns of so many tokens begin and end; a column a token where there are few."""
+    """Return the edges of the columns, as token indexes; a column per token if there are fewer tokens."""
     columns = min(columns, count)
     return [count * column // columns for column in range(columns + 1)] if columns else [0]
 
 
 class Sparkline(Widget):
-    """One row of bars; a click goes to the most surprising token of a bar."""
+    """A row of bars; a click jumps to the most surprising token of a bar."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = """
@@ -81,11 +81,10 @@ class Sparkline(Widget):
     class Jumped(Message):
         """A bar was clicked."""
 
-        def __init__(self, sparkline: Sparkline, position: int) -> None:
+        def __init__(self, position: int) -> None:
             super().__init__()
-            self.sparkline = sparkline
             self.position = position
-            """The most surprising token of the bar."""
+            """The index of the most surprising token of the bar."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,26 +92,22 @@ class Sparkline(Widget):
         self._position: int | None = None
 
     def on_mount(self) -> None:
-        """Draw as the application's theme says."""
+        """Use the token styles of the application's theme."""
         self.token_styles = styles_of(self.app)
 
     def show(self, choice: Choice | None, position: int | None = None) -> None:
-        """Show a choice, with the bar marked that holds the token at `position`."""
+        """Show a choice, and highlight the bar of the token at `position`."""
         if choice is None:
             self._peaks = None
         elif self._peaks is None or self._peaks.choice is not choice:
             self._peaks = Peaks(choice)
         self._position = position
-        self.pull()
-
-    def pull(self) -> None:
-        """Show what the choice has got since."""
         if self._peaks is not None:
             self._peaks.pull()
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """The bars."""
+        """Paint the bars."""
         base, width = self.rich_style, self.size.width
         if self._peaks is None or y:
             return Strip.blank(width, base)
@@ -128,12 +123,12 @@ class Sparkline(Widget):
         return base + (self.token_styles.cursor if marked else self.token_styles.figures)
 
     def on_click(self, event: events.Click) -> None:
-        """Go to what was clicked."""
+        """Request to jump to the clicked bar."""
         if self._peaks is None:
             return
         edges = edges_of(len(self._peaks.choice), self.size.width)
         if 0 <= event.x < len(edges) - 1:
-            self.post_message(self.Jumped(self, self._peaks.highest(edges[event.x], edges[event.x + 1])))
+            self.post_message(self.Jumped(self._peaks.highest(edges[event.x], edges[event.x + 1])))
 
 
 def _bar(peak: float) -> str:
