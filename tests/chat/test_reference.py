@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.chat.reference import CONVERSATIONS, RECORDED, Case, ask_transformers, cases, embedded_template
-from workbench.chat.jinja_template import ChatRenderer
-from workbench.chat.templates import (
+from workbench.chat.builtin_templates import (
     ALPACA,
     CHATML,
     GEMMA,
@@ -18,6 +17,7 @@ from workbench.chat.templates import (
     VICUNA,
     BuiltinTemplate,
 )
+from workbench.chat.jinja_template import ChatRenderer
 from workbench.domain.errors import TemplateError
 
 _EXPECTED: dict[str, str | None] = json.loads(RECORDED.read_text("utf-8"))

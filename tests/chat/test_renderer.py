@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator
 import psutil
 import pytest
 
+from workbench.chat.builtin_templates import CHATML
 from workbench.chat.jinja_sandbox import Limits
 from workbench.chat.jinja_template import ChatRenderer, JinjaTemplate
-from workbench.chat.templates import CHATML
 from workbench.domain.conversation import Conversation, Message, Role
 from workbench.domain.errors import TemplateError
 

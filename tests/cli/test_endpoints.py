@@ -12,7 +12,7 @@ from tests.client.loopback import JSON, answering, serving
 from tests.tui.test_endpoints_screen import models_and_answers
 from workbench.cli import main
 from workbench.domain.run import Failure
-from workbench.runner.endpoint_check import Checked
+from workbench.runner.endpoint_test import Checked
 from workbench.storage.endpoint_list import load_endpoints
 from workbench.storage.files import Folders
 

@@ -11,7 +11,7 @@ from workbench.client.exact_dialect import parse
 from workbench.client.urls import normalise
 from workbench.domain.errors import EndpointError
 from workbench.local.refusal import Refusal
-from workbench.local.validate import check_fits
+from workbench.local.request_validation import check_fits
 
 OTHERS = (520, 524, 530, 418, 599)
 URLS = normalise("https://api.example.com/v1")

@@ -14,8 +14,8 @@ import h11
 from tests.local.fakes import FakeEngine
 from workbench.domain.json_values import JsonValue
 from workbench.local.access import Access
-from workbench.local.asgi_app import CompletionsApp
 from workbench.local.http_server import ClientLimits, HttpServer
+from workbench.local.routes import CompletionsApp
 
 DEADLINE = 10
 

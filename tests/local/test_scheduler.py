@@ -19,7 +19,7 @@ from workbench.local.engine import Chunk, Facts, Generation
 from workbench.local.grammar import GrammarVerdict
 from workbench.local.llama_model import BATCH, Logits
 from workbench.local.sampler import UnsupportedFieldError
-from workbench.local.sampling import SamplerOptions
+from workbench.local.sampler_options import SamplerOptions
 from workbench.local.scheduler import Scheduler
 
 DEADLINE = 10

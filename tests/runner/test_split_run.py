@@ -16,8 +16,8 @@ from workbench.domain.parameters import Range
 from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
 from workbench.domain.prompt import TextPrompt, TextsPrompt, TokenListsPrompt, prompt_from_json
 from workbench.domain.request import Parameters, Request
+from workbench.domain.rerun_check import check_run
 from workbench.domain.run import Outcome, Run, Usage
-from workbench.domain.run_check import check_run
 from workbench.domain.session import Session
 from workbench.domain.split import NOT_SPLIT, Split, left_out
 from workbench.runner.connections import Connections

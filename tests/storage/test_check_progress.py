@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from workbench.domain.agreement import Agreement, Sum
-from workbench.domain.case_comparison import CaseResult, CaseVerdict, Difference, ReportedToken
 from workbench.domain.errors import StorageError
 from workbench.domain.json_values import JsonValue
+from workbench.domain.regression_case import CaseResult, CaseVerdict, Difference, ReportedToken
 from workbench.storage.check_progress import CheckProgress
 
 SETTINGS: dict[str, JsonValue] = {"files": ["caf\udce9.toml"], "times": 2}

@@ -21,7 +21,7 @@ from workbench.tui.app import WorkbenchApp
 from workbench.tui.branches.branch_tree import TreeScreen, branch_line, rows_of_tree
 from workbench.tui.branches.choices_screen import ChoicesScreen
 from workbench.tui.popups.question import LinePopup
-from workbench.tui.tokens.blocks import shown_prompt
+from workbench.tui.tokens.run_sections import shown_prompt
 
 
 def _run(name: str, parent: str = "", token: int = 1, **choice: float) -> Run:

@@ -10,8 +10,8 @@ from textual.widgets import OptionList
 
 from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
-from tests.tui.test_blocks import run_of
 from tests.tui.test_grid import grid_of, line_text, longer_when_hotter, shown, sweep
+from tests.tui.test_run_sections import run_of
 from workbench.domain.display import plural
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
@@ -24,7 +24,7 @@ from workbench.tui.main.run_blocks import RunBlocks
 from workbench.tui.popups.multi_picker import MultiPicker
 from workbench.tui.popups.picker import Picker
 from workbench.tui.replay.screen import ReplayScreen
-from workbench.tui.tokens.blocks import key_of
+from workbench.tui.tokens.run_sections import key_of
 from workbench.workspace.runs import SelectedToken
 from workbench.workspace.services import Services
 

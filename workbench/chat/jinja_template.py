@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from workbench.chat.builtin_templates import BuiltinTemplate
 from workbench.chat.jinja_sandbox import Limits, Sandbox
 from workbench.chat.rendered_prompt import Rendered, find_specials
-from workbench.chat.templates import BuiltinTemplate
 from workbench.domain.conversation import Conversation, Role, conversation_to_json
 from workbench.domain.errors import TemplateError
 from workbench.domain.json_values import JsonObject

@@ -23,11 +23,11 @@ from workbench.cli.parsing import file_name, naming_files, positive
 from workbench.cli.request_options import add_endpoint_options
 from workbench.cli.tables import distribution
 from workbench.domain.agreement import Agreement, Sum, Tolerances
-from workbench.domain.case_comparison import CaseResult, CaseVerdict, Difference, ReportedToken
 from workbench.domain.display import figure, one_line, plural, visible
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.json_values import JsonValue
+from workbench.domain.regression_case import CaseResult, CaseVerdict, Difference, ReportedToken
 from workbench.domain.run import Run
 from workbench.runner.connections import Connections
 from workbench.runner.regression_check import DEFAULT_TOLERANCES, Case, RegressionCheck, Survey, survey

@@ -31,7 +31,6 @@ from workbench.cli.request_options import (
 )
 from workbench.cli.session_files import choose_runs
 from workbench.cli.tables import SUMMARY_HEADS, distribution, percent_of, print_table, summary_cells
-from workbench.domain.case_comparison import ReportedToken
 from workbench.domain.display import one_line, plural
 from workbench.domain.divergence import Divergence, common_prefix, distinguishing, first_divergence
 from workbench.domain.endpoint import Endpoint
@@ -40,6 +39,7 @@ from workbench.domain.json_values import JsonValue
 from workbench.domain.measures import summarise
 from workbench.domain.preset import Preset
 from workbench.domain.prompt import Prompt, TextPrompt, prompt_to_editor, single_prompts
+from workbench.domain.regression_case import ReportedToken
 from workbench.domain.request import Parameters
 from workbench.domain.run import Run
 from workbench.domain.scoring import are_scorings

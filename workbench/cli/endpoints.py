@@ -17,7 +17,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
 from workbench.runner.connections import Connections
-from workbench.runner.endpoint_check import ANNOUNCEMENT, Checked, check
+from workbench.runner.endpoint_test import ANNOUNCEMENT, Checked, check
 from workbench.storage.endpoint_editing import ENDPOINT_FIELDS, save_endpoint, texts_of, with_texts
 from workbench.storage.endpoint_list import EndpointList, delete_endpoint, endpoint_for, load_endpoints
 from workbench.storage.files import Folders

@@ -17,12 +17,12 @@ from workbench.cli.parsing import file_name, positive
 from workbench.cli.request_options import add_endpoint_options
 from workbench.cli.session_files import choose_runs, read_session
 from workbench.cli.tables import distribution
-from workbench.domain.case_comparison import ReportedToken
 from workbench.domain.display import visible
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
+from workbench.domain.regression_case import ReportedToken
+from workbench.domain.rerun_check import ChoiceCheck, RunCheck, check_run, describe_repeats
 from workbench.domain.run import Outcome, Run
-from workbench.domain.run_check import ChoiceCheck, RunCheck, check_run, describe_repeats
 from workbench.runner.many_runs import Job
 from workbench.runner.replayed_run import Replay
 from workbench.storage.endpoint_list import endpoint_for

@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from workbench.domain.case_comparison import ReportedToken
 from workbench.domain.choice import Token, top_choice
 from workbench.domain.display import figure, one_line, percent, token_text, visible
 from workbench.domain.figures import probability
 from workbench.domain.measures import Summary
+from workbench.domain.regression_case import ReportedToken
 
 SUMMARY_HEADS = ("tokens", "ppl", "logprob", "distinct-2", "TTFT", "tok/s", "finish", "cost")
 """Titles of the columns of `summary_cells`."""

@@ -12,12 +12,12 @@ from typing import TypeVar
 
 from workbench.domain.json_values import JsonValue
 from workbench.domain.prompt import TextPrompt, single_prompts
-from workbench.local.answer import AnswerToken, ChoiceBuilder, logprobs_json, rank, usage_json
+from workbench.local.choice_builder import AnswerToken, ChoiceBuilder, logprobs_json, rank, usage_json
 from workbench.local.engine import Chunk, Engine, Generation
 from workbench.local.refusal import Refusal, bad_request
-from workbench.local.sampling import engine_seed
+from workbench.local.request_validation import Order, check_fits
+from workbench.local.sampler_options import engine_seed
 from workbench.local.stops import StopMatcher
-from workbench.local.validate import Order, check_fits
 
 _Result = TypeVar("_Result")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from workbench.local.sampling import SamplerOptions
+from workbench.local.sampler_options import SamplerOptions
 
 
 @dataclass(frozen=True, slots=True)

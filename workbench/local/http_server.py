@@ -23,7 +23,7 @@ from workbench.domain.json_values import JsonValue
 from workbench.local.refusal import Refusal
 
 if TYPE_CHECKING:
-    from workbench.local.asgi_app import CompletionsApp
+    from workbench.local.routes import CompletionsApp
 
 MOST_BODY = 8 * 1024 * 1024
 """Maximum bytes of a request's body."""

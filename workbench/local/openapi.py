@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.parameters import Field, Kind
-from workbench.local.validate import BODY_FIELDS, MOST_IDS, UNSUPPORTED
+from workbench.local.request_validation import BODY_FIELDS, MOST_IDS, UNSUPPORTED
 
 _TEXT: JsonObject = {"type": "string"}
 _COUNT: JsonObject = {"type": "integer", "minimum": 0}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from workbench.local.llama_library import TokenData, TokenDataArray
 from workbench.local.llama_model import LlamaModel
-from workbench.local.sampling import SamplerOptions
+from workbench.local.sampler_options import SamplerOptions
 
 _DRY_BREAKERS = (b"\n", b":", b'"', b"*")
 """Texts that end a repetition for DRY: llama.cpp's defaults."""

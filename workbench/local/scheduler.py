@@ -24,7 +24,7 @@ from workbench.local.grammar import Grammar, GrammarVerdict
 from workbench.local.llama_model import BATCH, LlamaModel
 from workbench.local.logprobs import ModelDistribution
 from workbench.local.sampler import Sampler, UnsupportedFieldError
-from workbench.local.sampling import SamplerOptions
+from workbench.local.sampler_options import SamplerOptions
 
 _STOPPED = "the engine has stopped"
 _LOOK_SECONDS = 0.1

@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 from workbench.domain.display import visible
 from workbench.domain.errors import WorkbenchError
 from workbench.local.access import Access, is_loopback
-from workbench.local.asgi_app import CompletionsApp
 from workbench.local.http_server import HttpServer, log_failure
 from workbench.local.model_file import find_model, model_name
 from workbench.local.options import ServeOptions
+from workbench.local.routes import CompletionsApp
 from workbench.local.scheduler import load_engine
 
 _WATCH_SECONDS = 0.5

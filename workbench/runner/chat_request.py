@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from workbench.chat.builtin_templates import BUILTIN_TEMPLATES, PLAIN, BuiltinTemplate, plain_template
 from workbench.chat.jinja_template import ChatRenderer, JinjaTemplate
 from workbench.chat.rendered_prompt import Rendered
 from workbench.chat.template_sources import DEFAULT, load_templates, template_from_props
-from workbench.chat.templates import BUILTIN_TEMPLATES, PLAIN, BuiltinTemplate, plain_template
 from workbench.chat.truncation import Fitted, fit
 from workbench.domain.conversation import Chat, Conversation, Prefixes, WhenFull
 from workbench.domain.endpoint import Endpoint

@@ -14,8 +14,8 @@ from workbench.domain.parameters import ParameterValue
 from workbench.domain.probe_findings import Probe, ProbeVerdict
 from workbench.domain.prompt import Prompt
 from workbench.domain.request import Parameters, Request
+from workbench.domain.rerun_check import check_run
 from workbench.domain.run import Run
-from workbench.domain.run_check import check_run
 from workbench.domain.scoring import are_scorings
 from workbench.domain.sweep import Sweep
 from workbench.runner.many_runs import Job

@@ -12,7 +12,7 @@ from workbench.domain.json_values import JsonObject
 from workbench.domain.run import Run
 from workbench.domain.session import Session
 from workbench.storage.export_curl import KEY_VARIABLE, to_curl, to_python
-from workbench.storage.export_pictures import to_html, to_svg
+from workbench.storage.export_html_svg import to_html, to_svg
 from workbench.storage.export_text import to_json_lines, to_markdown, to_text
 
 _Exported = TypeVar("_Exported", Session, Run)

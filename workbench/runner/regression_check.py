@@ -12,7 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.domain.agreement import Agreement, Tolerances
-from workbench.domain.case_comparison import (
+from workbench.domain.display import sentences
+from workbench.domain.endpoint import Endpoint
+from workbench.domain.errors import BadValueError, EndpointError, StorageError
+from workbench.domain.regression_case import (
     AnswerComparison,
     CaseResult,
     CaseVerdict,
@@ -22,9 +25,6 @@ from workbench.domain.case_comparison import (
     is_scored,
     judge,
 )
-from workbench.domain.display import sentences
-from workbench.domain.endpoint import Endpoint
-from workbench.domain.errors import BadValueError, EndpointError, StorageError
 from workbench.domain.run import Parent, Run
 from workbench.runner.connections import Connections
 from workbench.runner.score_text import score_answer

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from workbench.domain.case_comparison import CaseResult
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.domain.json_values import JsonValue, parse_json
+from workbench.domain.regression_case import CaseResult
 from workbench.storage.files import file_error
 
 

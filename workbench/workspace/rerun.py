@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
+from workbench.domain.rerun_check import ChoiceCheck, RunCheck, check_run
 from workbench.domain.run import Parent, Run
-from workbench.domain.run_check import ChoiceCheck, RunCheck, check_run
 from workbench.runner.compare_plan import Column
 from workbench.workspace.comparison import Comparison
 

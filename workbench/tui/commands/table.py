@@ -383,15 +383,15 @@ prompt_preview | ctrl+e | Exact prompt | | 2
     Show exactly what would be sent.
 turns | f4 | Turns | focus_view | 3
     Go to the turns.
-template | ctrl+t | Template | chat.settings:template | 4
+template | ctrl+t | Template | chat.settings_flow:template | 4
     Choose the prompt template: by name, or a file.
-system | f3 | System | chat.settings:system | 5
+system | f3 | System | chat.settings_flow:system | 5
     Edit the system prompt.
-prefill | f6 | Prefill | chat.settings:prefill | 7
+prefill | f6 | Prefill | chat.settings_flow:prefill | 7
     Write the text the next answer begins with.
-when_full | f7 | Context | chat.settings:when_full | 8
+when_full | f7 | Context | chat.settings_flow:when_full | 8
     Choose what is left out when the context is full, and its size.
-chat_variables | f10 | Variables | chat.settings:variables | 9
+chat_variables | f10 | Variables | chat.settings_flow:variables | 9
     Set the values of {{name}}, typed or from a file.
 jump_to_turn | ctrl+g | Jump | | 10
     Go to a turn by its number or its text.

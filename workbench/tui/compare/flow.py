@@ -27,7 +27,7 @@ from workbench.runner.compare_plan import (
 from workbench.storage.session_file import read_runs
 from workbench.storage.sessions_folder import Library
 from workbench.tui.branches.flow import run_item, send_branch
-from workbench.tui.compare.columns import choose_columns, endpoint_of, with_seeds
+from workbench.tui.compare.choose_columns import choose_columns, endpoint_of, with_seeds
 from workbench.tui.compare.screen import Adopted, CompareScreen, RerunScreen
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.multi_picker import MultiPicker, Selection

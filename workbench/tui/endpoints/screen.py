@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 from workbench.domain.display import one_line, visible
 from workbench.domain.endpoint import LOCAL, CommandKey, Endpoint, EnvironmentKey
 from workbench.domain.errors import BadValueError, WorkbenchError
-from workbench.runner.endpoint_check import ANNOUNCEMENT, Checked, check
+from workbench.runner.endpoint_test import ANNOUNCEMENT, Checked, check
 from workbench.storage.endpoint_editing import save_endpoint, texts_of
 from workbench.storage.endpoint_list import delete_endpoint, endpoint_for, profile_text, save_profile_text
 from workbench.tui.commands.command import Where

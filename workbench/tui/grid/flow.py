@@ -18,7 +18,7 @@ from workbench.runner.compare_plan import Column, SavedRun, ignored, probes_of
 from workbench.runner.many_runs import Job
 from workbench.runner.resume import compare_again, sweep_again
 from workbench.storage.prompt_sets import read_prompts
-from workbench.tui.compare.columns import check_columns, choose_columns
+from workbench.tui.compare.choose_columns import check_columns, choose_columns
 from workbench.tui.compare.flow import compare_saved, request_to_compare, show_under_way
 from workbench.tui.flows import FlowContext
 from workbench.tui.grid.screen import GridScreen

@@ -25,7 +25,7 @@ from workbench.tui.editor.inputs import LineInput
 from workbench.tui.main.error_block import ErrorBlock
 from workbench.tui.main.run_blocks import RunBlocks
 from workbench.tui.main.sparkline import Sparkline
-from workbench.tui.tokens.blocks import group_key, key_of
+from workbench.tui.tokens.run_sections import group_key, key_of
 from workbench.tui.tokens.token_view import NO_TOKEN, TokenView, no_alternative
 from workbench.tui.tokens.transcript import Section
 from workbench.workspace.run_state import figures_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from workbench.domain.run import Outcome, Run
 from workbench.domain.run_group import RunGroup, groups_of
-from workbench.tui.tokens.blocks import group_section, sections_of
+from workbench.tui.tokens.run_sections import group_section, sections_of
 from workbench.tui.tokens.transcript import Section
 from workbench.workspace.runs import SelectedToken
 

@@ -19,7 +19,7 @@ from workbench.tui.motion import Frames
 from workbench.tui.popups.heading_row import HeadingRow
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
-from workbench.tui.tokens.blocks import sections_of
+from workbench.tui.tokens.run_sections import sections_of
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section
 from workbench.workspace.run_state import figures_of

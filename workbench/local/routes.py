@@ -15,7 +15,7 @@ from workbench.local.engine import Engine
 from workbench.local.http_server import Handler, HttpRequest, ResponseWriter, dump_quickly
 from workbench.local.openapi import openapi_document
 from workbench.local.refusal import Refusal, bad_request
-from workbench.local.validate import (
+from workbench.local.request_validation import (
     MOST_IDS,
     check_text,
     parse_json,

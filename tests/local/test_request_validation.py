@@ -9,8 +9,8 @@ import pytest
 from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.prompt import TokenListsPrompt
 from workbench.local.refusal import Refusal
-from workbench.local.sampling import SamplerOptions
-from workbench.local.validate import BODY_FIELDS, parse_json, parse_order
+from workbench.local.request_validation import BODY_FIELDS, parse_json, parse_order
+from workbench.local.sampler_options import SamplerOptions
 
 
 def refuse(**fields: JsonValue) -> Refusal:

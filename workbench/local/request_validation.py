@@ -18,7 +18,7 @@ from workbench.domain.parameters import FIELDS, PARAMETERS, Field, Kind, Paramet
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, count_prompts, prompt_from_json
 from workbench.local.http_server import MOST_BODY
 from workbench.local.refusal import Refusal, bad_request
-from workbench.local.sampling import SamplerOptions, read_sampling
+from workbench.local.sampler_options import SamplerOptions, read_sampling
 
 MOST_CHOICES = 1024
 """Maximum choices per request: prompts × max(n, best_of)."""

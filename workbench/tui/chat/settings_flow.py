@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from workbench.chat.builtin_templates import BUILTIN_TEMPLATES, PLAIN
 from workbench.chat.template_sources import load_templates
-from workbench.chat.templates import BUILTIN_TEMPLATES, PLAIN
 from workbench.domain.conversation import Prefixes, WhenFull
 from workbench.domain.display import escaped, unescaped
 from workbench.domain.errors import BadValueError

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.local.fakes import chunk, end, tokens
-from workbench.local.answer import (
+from workbench.local.choice_builder import (
     AnswerToken,
     ChoiceBuilder,
     logprobs_json,

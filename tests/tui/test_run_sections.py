@@ -6,7 +6,7 @@ from workbench.domain.choice import ReceivedToken
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Outcome, Parent, Run
-from workbench.tui.tokens.blocks import sections_of
+from workbench.tui.tokens.run_sections import sections_of
 
 PROMPT = "The lighthouse keeper opened the door and looked out over the sea"
 

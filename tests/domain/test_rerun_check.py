@@ -6,8 +6,8 @@ import pytest
 
 from tests.domain.builders import choice_of, piece, run_of
 from workbench.domain.choice import Choice
+from workbench.domain.rerun_check import check_choice, check_run, describe_repeats
 from workbench.domain.run import Failure, Outcome, Run
-from workbench.domain.run_check import check_choice, check_run, describe_repeats
 
 
 def test_an_equal_answer_is_identical() -> None:

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.test_layers import loaded_by
-from workbench.chat.rendered_prompt import Rendered, SpecialToken
-from workbench.chat.templates import (
+from workbench.chat.builtin_templates import (
     ALPACA,
     BUILTIN_TEMPLATES,
     CHATML,
@@ -19,6 +18,7 @@ from workbench.chat.templates import (
     BuiltinTemplate,
     plain_template,
 )
+from workbench.chat.rendered_prompt import Rendered, SpecialToken
 from workbench.domain.conversation import Conversation, Message, Prefixes, Role
 
 _ASKED = Conversation((Message(Role.USER, "Hi"), Message(Role.ASSISTANT, "Ho"), Message(Role.USER, "And?")))

@@ -12,9 +12,9 @@ from tests.local.calls import DEADLINE, Answer, Call, complete, get, listening, 
 from tests.local.fakes import FACTS, FakeEngine, chunk, tokens
 from workbench.domain.json_values import JsonValue
 from workbench.local.access import Access
-from workbench.local.asgi_app import MOST_TEXT, CompletionsApp
 from workbench.local.engine import Chunk, EngineToken
 from workbench.local.http_server import MOST_BODY
+from workbench.local.routes import MOST_TEXT, CompletionsApp
 
 
 def choices(answer: Answer) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.local.sampling import SamplerOptions, engine_seed, read_sampling
+from workbench.local.sampler_options import SamplerOptions, engine_seed, read_sampling
 
 
 def test_unset_is_neutral_and_never_the_engines_default() -> None:
