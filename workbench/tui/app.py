@@ -325,7 +325,7 @@ class WorkbenchApp(App[int]):
         self._end()
 
     def _interrupt(self) -> None:
-        # Ctrl+C and Ctrl+\\ in an editor send these signals to all processes of the job.
+        # Ctrl+C and Ctrl+\ in an editor send these signals to all processes of the job.
         if self._has_terminal.is_set():
             self._end()
 
