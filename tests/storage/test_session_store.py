@@ -15,7 +15,7 @@ from workbench.domain.choice import Choice
 from workbench.domain.conversation import Chat
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Outcome, Run
-from workbench.domain.session import Draft
+from workbench.domain.session import Draft, Session
 from workbench.storage.journal import Increments
 from workbench.storage.run_format import run_to_toml
 from workbench.storage.session_store import SessionStore
@@ -385,6 +385,39 @@ def test_a_full_disk_leaves_the_file_whole_and_the_run_in_memory_until_there_is_
     assert not store.unsaved
     store.close()
     assert essence(SessionStore.open(path).session.runs[1]) == essence(run)
+
+
+def _texts(session: Session) -> list[str]:
+    return [run.ordered[0].text for run in session.runs]
+
+
+def test_a_file_that_another_program_empties_is_written_again_from_memory(path: Path) -> None:
+    store = _started(path, _run(" one"), _run(" two"))
+    store.rename("title")
+    path.write_bytes(b"")
+    store.finish(_run(" three"))
+    assert store.notes == ["lighthouse.toml was emptied by another program; it was written again"]
+    store.close()
+    session = SessionStore.open(path).session
+    assert (session.title, session.draft.prompt) == ("title", "typed")
+    assert _texts(session) == [" one more", " two more", " three more"]
+
+
+def test_the_runs_of_a_window_are_added_to_a_session_that_replaces_its_file(path: Path) -> None:
+    other = _started(path.with_name("other.toml"), _run(" theirs"))
+    other.close()
+    store = _started(path, _run(" one"), _run(" two"))
+    other.path.replace(path)
+    assert [run.ordered[0].text for run in store.poll().runs] == [" theirs more"]
+    assert store.notes == [
+        "lighthouse.toml was replaced by another session; this window's runs are added to it"
+    ]
+    store.flush()
+    assert _texts(SessionStore.open(path).session) == [" theirs more", " one more", " two more"]
+    store.finish(_run(" three"))
+    store.close()
+    opened = SessionStore.open(path)
+    assert (opened.session.id, len(opened.session.runs), opened.notes) == (other.session.id, 4, ())
 
 
 def test_a_missing_file_says_so_unless_it_may_be_made(path: Path) -> None:

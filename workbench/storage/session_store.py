@@ -457,11 +457,12 @@ class SessionStore:
         now = identity(self.path)
         if now == self._known.identity:
             return []
-        if now is None:
+        if now is None or now[-1] == 0 < self._known.size:
+            # The bytes of the runs are gone: all are written from memory.
+            self._known.start = b""
             self._rewrite()
-            self.notes.append(
-                f"{one_line(self.path.name, 80)} was deleted by another program; it was written again"
-            )
+            what = "deleted" if now is None else "emptied"
+            self._note(f"was {what} by another program; it was written again")
             return []
         with self._sidecars.orphans() as orphans:
             journals = [path for path in orphans if path.suffix == ".run"]
@@ -492,8 +493,15 @@ class SessionStore:
 
     def _reload(self, raw: bytes) -> list[Run]:
         contents = parse_session(raw, self.path)
+        was_id, was_stored = self.session.id, self._stored
         self._theirs = contents.session
         self._stored = {run.id for run in self._theirs.runs}
+        if self._theirs.id != was_id:
+            # Our runs were not removed in another window, which would have kept the session's id.
+            for run in self.session.runs:
+                if run.id in was_stored - self._stored:
+                    self._keep(run)
+            self._note("was replaced by another session; this window's runs are added to it")
         take_over(self.session, self._theirs, keeps=self._changed)
         self._known = FileState.of(self.path, raw, contents.head, self._theirs.draft)
         return self._add(list(map(replace, self._theirs.runs)))
@@ -504,6 +512,9 @@ class SessionStore:
         self.session.runs += added
         self._stored |= {run.id for run in runs}
         return added
+
+    def _note(self, what: str) -> None:
+        self.notes.append(f"{one_line(self.path.name, 80)} {what}")
 
     def forget_spare_drafts(self) -> None:
         """Delete the drafts left by second windows, once the user has seen them."""
