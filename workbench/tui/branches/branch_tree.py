@@ -1,4 +1,4 @@
-"""The branch tree: a session's runs by where they leave each other, to walk, name and prune."""
+"""The branch tree screen: the session's runs below the runs that they branched from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import OptionList
 
 from workbench.domain.choice import Choice
-from workbench.domain.display import one_line, token_text, visible
+from workbench.domain.display import one_line, plural, token_text, visible
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.run import Run
@@ -30,43 +30,48 @@ from workbench.workspace.run_state import figures_of, state_of
 from workbench.workspace.workspace import Workspace
 
 _CONTEXT, _TAKEN = 12, 14
-"""Cells of a row for the text before it parts and for what was taken there."""
+"""The most cells of a row for the text before the branch point, and for the token taken there."""
 _BEGINNING = 60
-"""Tokens of an answer that a row may show."""
+"""The most tokens of an answer in a row."""
 _PASSAGE = 4000
-"""Characters of an answer that the passage shows."""
+"""The most characters of an answer in the passage."""
 
 
 @dataclass(frozen=True, slots=True)
 class BranchRow:
-    """One run in the tree."""
+    """A run in the tree."""
 
     run: Run
     number: int
-    """Its place in the session, from 1, as its title in the transcript says."""
+    """Its number in the session, from 1."""
     depth: int
     guides: str
-    """The lines that lead to it."""
+    """The tree lines before it."""
     parent: Run | None
-    """The run that it branched from; None where that is not there."""
+    """The run that it branched from; None if it has none, or if that is not in the session."""
+
+    @property
+    def parent_choice(self) -> Choice | None:
+        """The parent's choice that it branched from."""
+        own = self.run.parent
+        return None if self.parent is None or own is None else self.parent.choices.get(own.choice)
 
     @property
     def context(self) -> str:
-        """The text before it parts: the end of the parent's, or of its own prompt."""
-        own = self.run.parent
-        choice = None if self.parent is None or own is None else self.parent.choices.get(own.choice)
+        """The end of the text before the branch point, or the prompt of a run that is not a branch."""
+        own, choice = self.run.parent, self.parent_choice
         if choice is not None and own is not None and not own.is_rerun and own.token:
             return "".join(choice.texts(max(own.token - _BEGINNING, 0), own.token))
         return prompt_to_editor(self.run.request.prompt)
 
     @property
     def taken(self) -> str:
-        """The text taken in the parent's token's place; empty where there is none."""
+        """The text that replaced the parent's token; empty if none did."""
         return self.run.parent.alternative if self.run.parent is not None else ""
 
 
 def rows_of_tree(runs: Sequence[Run]) -> list[BranchRow]:
-    """Every run once, parents before their children."""
+    """Return a row for every run, with parents before their children."""
     numbers = {run.id: number for number, run in enumerate(runs, 1)}
     by_id = {run.id: run for run in runs}
     tree = list(branches(runs))
@@ -78,7 +83,7 @@ def rows_of_tree(runs: Sequence[Run]) -> list[BranchRow]:
 
 
 def branch_line(row: BranchRow, width: int) -> Content:
-    """A run in one row: lines, number and name, the text where it parts, and figures at the right."""
+    """Return a run's row: tree lines, number, name, the text around the branch point, and figures."""
     figures = _figures(row.run, width)
     most = width // 4
     guides = row.guides if len(row.guides) <= most else f"…{row.guides[1 - most :]}"
@@ -115,7 +120,7 @@ def _figures(run: Run, width: int) -> str:
 
 
 def branch_passage(row: BranchRow, runs: Sequence[Run]) -> Content:
-    """All that there is to say of a run, and its text around the place where it parts."""
+    """Return all about a run: its ancestors, origin, figures, notes, and text around the branch point."""
     numbers = {run.id: number for number, run in enumerate(runs, 1)}
     run = row.run
     path = " › ".join(_titled(numbers[ancestor.id], ancestor) for ancestor in lineage(runs, run))
@@ -140,7 +145,7 @@ def branch_passage(row: BranchRow, runs: Sequence[Run]) -> Content:
 
 
 def _prompt_length(choice: Choice) -> int:
-    """Characters of an echoed prompt."""
+    """Return the number of characters of the echoed prompt."""
     return choice.start_of(choice.echoed) if choice.echoed < len(choice) else choice.length
 
 
@@ -149,7 +154,7 @@ def _titled(number: int, run: Run) -> str:
 
 
 def _where(row: BranchRow, numbers: dict[str, int]) -> str:
-    """Where a run branched from its parent, in words."""
+    """Describe where a run branched from its parent."""
     own = row.run.parent
     if own is None:
         return "independent run"
@@ -160,19 +165,18 @@ def _where(row: BranchRow, numbers: dict[str, int]) -> str:
     if own.kind == "continue":
         return f"continues {parent}{choice}"
     instead = ""
-    parents = row.parent.choices.get(own.choice) if row.parent is not None else None
-    if parents is not None and own.token < len(parents):
-        instead = f" in place of {token_text(parents.text_of(own.token), parents.raw_of(own.token))}"
+    if (replaced := row.parent_choice) is not None and own.token < len(replaced):
+        instead = f" in place of {token_text(replaced.text_of(own.token), replaced.raw_of(own.token))}"
     text = f"branched from {parent}{choice} at token {own.token + 1}"
     return f"{text} with {token_text(own.alternative)}{instead}" if own.alternative else text
 
 
 _EVERY = 0.5
-"""Seconds from one showing of what streams to the next."""
+"""Seconds between updates of the runs that stream."""
 
 
 class TreeScreen(ResultScreen[Run]):
-    """Shows the tree; answers with the run to go to, or None."""
+    """Shows the tree; returns the run to go to, or None."""
 
     BINDINGS = bindings_at(Where.TREE)
     where = Where.TREE
@@ -180,22 +184,23 @@ class TreeScreen(ResultScreen[Run]):
     listing = getters.query_one(RowListing)
 
     def __init__(self, workspace: Workspace, current: Run | None) -> None:
-        """`current` is the run to begin at."""
+        """`current` is the run to highlight first."""
         super().__init__()
         self._workspace = workspace
         self._wanted = current.id if current is not None else ""
+        """The id of the run to highlight."""
         self._runs: tuple[Run, ...] = ()
         self.rows: Sequence[BranchRow] = ()
-        """The tree as the list shows it."""
+        """The rows of the tree."""
         self._growing: list[int] = []
-        """Places of the rows whose runs stream."""
+        """Indices of the rows whose runs streamed at the last update."""
 
     def compose(self) -> ComposeResult:
         yield RowListing("Branches")
         yield KeyRow(self.where)
 
     def on_mount(self) -> None:
-        """Show what streams as it grows."""
+        """Start updating the runs that stream."""
         self.set_interval(_EVERY, self._follow)
 
     def _follow(self) -> None:
@@ -209,13 +214,13 @@ class TreeScreen(ResultScreen[Run]):
 
     @on(RowListing.RowsFitted)
     def show_rows(self) -> None:
-        """Show the runs as they are now."""
+        """Show the session's runs."""
         self._runs = tuple(self._workspace.runs)
         self.rows = rows_of_tree(self._runs)
         self._growing = [index for index, row in enumerate(self.rows) if row.run.is_running]
         lines = [branch_line(row, self.listing.row_width) for row in self.rows]
         roots = sum(row.depth == 0 for row in self.rows)
-        count = f"{len(lines)} run{'s' * (len(lines) != 1)}"
+        count = plural(len(lines), "run")
         about = f"{count}, {len(lines) - roots} of them branches" if lines else "no runs yet"
         wanted = next(
             (index for index, row in enumerate(self.rows) if row.run.id == self._wanted), len(lines) - 1
@@ -224,7 +229,6 @@ class TreeScreen(ResultScreen[Run]):
 
     @on(RowListing.RowHighlighted)
     def _show_passage(self) -> None:
-        """Show the run's text around the place where it diverges, and all its figures."""
         if (row := self.highlighted) is not None:
             self._wanted = row.run.id
             self.listing.show_passage(branch_passage(row, self._runs))
@@ -234,7 +238,7 @@ class TreeScreen(ResultScreen[Run]):
         """The run under the cursor."""
         return None if self.listing.highlighted is None else self.rows[self.listing.highlighted]
 
-    # --- walking -----------------------------------------------------------------------------------------
+    # --- navigation --------------------------------------------------------------------------------------
 
     def _go(self, run: Run | None) -> None:
         for index, row in enumerate(self.rows):
@@ -242,12 +246,12 @@ class TreeScreen(ResultScreen[Run]):
                 self.listing.options.highlighted = index
 
     def action_parent(self) -> None:
-        """Go to the run that this one branched from."""
+        """Go to the parent run."""
         if (row := self.highlighted) is not None:
             self._go(row.parent)
 
     def action_child(self) -> None:
-        """Go to the first branch of this run."""
+        """Go to the run's first branch."""
         if (row := self.highlighted) is not None:
             self._go(next((child.run for child in self.rows if child.parent is row.run), None))
 
@@ -256,11 +260,11 @@ class TreeScreen(ResultScreen[Run]):
         if (row := self.highlighted) is not None:
             self.dismiss(row.run)
 
-    # --- changing ----------------------------------------------------------------------------------------
+    # --- changes -----------------------------------------------------------------------------------------
 
     @asks
     async def action_name(self, flow: FlowContext) -> None:
-        """Give the run another name; an empty one takes it away."""
+        """Rename the run; an empty name removes it."""
         if (row := self.highlighted) is not None:
             name = await flow.ask(LinePopup(f"Name of run {row.number}", row.run.name, may_be_empty=True))
             if name is not None:
@@ -268,7 +272,7 @@ class TreeScreen(ResultScreen[Run]):
                 self.show_rows()
 
     def action_prune(self) -> None:
-        """Take the run and all its branches out of the session."""
+        """Remove the run and all its branches from the session."""
         if (row := self.highlighted) is None:
             return
         pruned = subtree([listed.run for listed in self.rows], row.run)
@@ -286,11 +290,11 @@ class TreeScreen(ResultScreen[Run]):
         self.notify(f"Pruned {name}{more}; u restores it.", timeout=5)
 
     def action_undo(self) -> None:
-        """Take the last change back, whichever it was."""
+        """Undo the last change."""
         self._workspace.undo()
         self.show_rows()
 
     def action_redo(self) -> None:
-        """Redo what was undone."""
+        """Redo what was undone last."""
         self._workspace.redo()
         self.show_rows()

@@ -1,4 +1,4 @@
-"""The answers of one run as a list with figures, to compare them and go to one."""
+"""The choices screen: the answers of a run with their figures."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from workbench.tui.popups.result_screen import ResultScreen
 from workbench.workspace.run_state import figures_of
 
 BEST, FORK = "★", "┆"
-"""Marks of the likeliest answer, and of a place where answers part."""
+"""Marks of the likeliest answer, and of the tokens at which answers diverge."""
 _SHOWN = 80
-"""Tokens of an answer that a row may show after what is shared."""
+"""The most tokens shown in a row after the common prefix."""
 _PASSAGE = 2000
-"""Tokens that the passage shows after what is shared."""
+"""The most tokens shown in the passage after the common prefix."""
 
 
 def choice_line(run: Run, answer: Answer, width: int) -> Content:
-    """An answer in one row: its mark, which choices gave it, its text from what is shared on, its figures."""
+    """Return the row of an answer: its mark, choices, text from the end of the common prefix, and figures."""
     choice = answer.choice
     figures = figure_columns(choice, ending_of(run, choice, width), width)
     count = f"×{len(answer.choices)}" if len(answer.choices) > 1 else ""
@@ -47,14 +47,14 @@ def choice_line(run: Run, answer: Answer, width: int) -> Content:
 
 
 def _fit(text: Content, width: int) -> Content:
-    """Text cut or filled to a width in cells."""
+    """Truncate or pad a text to a width in cells."""
     if text.cell_length > width:
         text = text.truncate(width, ellipsis=True)
     return text.pad_right(width - text.cell_length)
 
 
 def _marked(answer: Answer, stop: int, shown: Callable[[str], str]) -> Iterator[Content]:
-    """An answer after what is shared, up to a token, with a mark wherever it diverges from another one."""
+    """Yield an answer from the end of the common prefix up to a token, with a mark at each divergence."""
     choice, start = answer.choice, answer.shared
     for fork in answer.forks:
         if fork.token <= stop:
@@ -65,11 +65,11 @@ def _marked(answer: Answer, stop: int, shown: Callable[[str], str]) -> Iterator[
 
 
 def choice_passage(run: Run, answer: Answer) -> Content:
-    """All that there is to say of an answer, and its text with what is shared dimmed and forks marked."""
+    """Return all about an answer: choices, figures, divergences, and text with the common prefix dimmed."""
     choice = answer.choice
     numbers = ", ".join(str(equal.index + 1) for equal in answer.choices)
-    many = len(answer.choices) > 1
-    title = f"choice{'s' * many} {numbers} of {run.request.choices}" + " · equal" * many
+    noun, equal = ("choices", " · equal") if len(answer.choices) > 1 else ("choice", "")
+    title = f"{noun} {numbers} of {run.request.choices}{equal}"
     title += f" · {BEST} best mean logprob" if answer.is_best else ""
     parts = [
         Content.styled(title, "bold"),
@@ -86,14 +86,14 @@ def choice_passage(run: Run, answer: Answer) -> Content:
 
 
 class ChoicesScreen(ResultScreen[Choice]):
-    """Shows a run's answers, equal ones in one row; answers with the choice to go to, or None."""
+    """Lists a run's answers, equal ones in one row; returns the choice to go to, or None."""
 
     where = Where.CHOICES
 
     listing = getters.query_one(RowListing)
 
     def __init__(self, run: Run, number: int, current: Choice | None = None) -> None:
-        """`number` is the run's in its session, `current` the choice to begin at."""
+        """`number` is the run's number in the session; `current` is the choice to highlight first."""
         super().__init__()
         self._answered = run
         self._number = number
@@ -106,7 +106,7 @@ class ChoicesScreen(ResultScreen[Choice]):
 
     @on(RowListing.RowsFitted)
     def show_rows(self) -> None:
-        """Show the answers."""
+        """List the answers."""
         run, answers = self._answered, self.answers
         rows = [choice_line(run, answer, self.listing.row_width) for answer in answers]
         current = next((index for index, answer in enumerate(answers) if self._current in answer.choices), 0)

@@ -1,4 +1,4 @@
-"""Branching from a token, continuing an answer, and going through a session's branches and choices."""
+"""Branch from a token, continue an answer, and browse the session's runs, branches and choices."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from workbench.tui.run.flow import send
 from workbench.workspace.run_state import figures_of
 
 _BEGINNING = 40
-"""Characters of an answer that an item shows."""
+"""The most characters of an answer in a list item."""
 _SEARCHED = 1_000
-"""Characters of prompt and answer each in which an item is found."""
+"""The most characters searched of a prompt, and of an answer."""
 
 
 def run_item(run: Run, title: str, settings: str = "") -> Item:
-    """A run under a title: the beginning of its answer, its figures, endpoint and model.
+    """Return a list item for a run, with its preset, the beginning of its answer, its figures and model.
 
-    `settings` stands in its preset's place.
+    `settings` is shown instead of the preset, if given.
     """
     choice = next(iter(run.ordered), None)
     # A token is hardly ever shorter than a character.
@@ -48,21 +48,24 @@ def run_item(run: Run, title: str, settings: str = "") -> Item:
 
 
 async def branch(flow: FlowContext, run: Run, choice: Choice, position: int, taken: Alternative) -> None:
-    """Send a branch with an alternative in a token's place."""
+    """Send a branch that replaces a token by an alternative. Raises the errors of `send_branch`."""
     await send_branch(flow, origin_of(run, choice, position, taken))
 
 
 async def send_branch(flow: FlowContext, origin: Origin) -> None:
-    """Send a branch under the panel's parameters; undo takes its run out of the session.
+    """Send a branch with the current settings; undo removes its run.
 
-    Raises BadValueError for a value that the endpoint would refuse.
+    Raises BadValueError for a value that the endpoint does not allow.
     """
     if (run := await _send_from(flow, origin)) is not None:
         flow.workspace.note_branch(run, "the branch")
 
 
 async def continue_answer(flow: FlowContext) -> None:
-    """Append the answer to the prompt and send it, so that the model continues; undo takes both back."""
+    """Append the answer to the prompt and send it; undo reverts both. Opens a comparison or grid instead.
+
+    Raises BadValueError for a value that the endpoint does not allow.
+    """
     if (group := flow.workspace.runs.selected_group) is not None:
         await load_flow("grid.flow:reopen")(flow, group)
         return
@@ -95,14 +98,14 @@ async def _send_from(flow: FlowContext, origin: Origin) -> Run | None:
 
 
 async def branch_ids(flow: FlowContext) -> None:
-    """Send branches as token ids from now on, or as text again."""
+    """Switch between sending branches as token ids and as text."""
     flow.workspace.sends_ids = not flow.workspace.sends_ids
     form = "token ids, so that every token stays as it was" if flow.workspace.sends_ids else "text"
     flow.app.notify(f"Branches are sent as {form}.", timeout=4)
 
 
 async def branch_tree(flow: FlowContext) -> None:
-    """Show all runs as a tree of branches, and go to the one chosen."""
+    """Show all runs as a tree of branches, and select the one chosen."""
     answer = flow.workspace.runs.answer
     run = await flow.ask(TreeScreen(flow.workspace, answer[0] if answer is not None else None))
     if run is not None:
@@ -110,7 +113,7 @@ async def branch_tree(flow: FlowContext) -> None:
 
 
 async def run_list(flow: FlowContext) -> None:
-    """List all runs, the newest first, and go to the one chosen."""
+    """List all runs, newest first, and select the one chosen."""
     runs, answer = flow.workspace.runs, flow.workspace.runs.answer
     numbered = [(f"{number} {one_line(run.name, 30)}".rstrip(), run) for number, run in enumerate(runs, 1)]
     groups = groups_of(runs)
@@ -124,7 +127,7 @@ async def run_list(flow: FlowContext) -> None:
 
 
 async def choices(flow: FlowContext) -> None:
-    """Show the choices of a run beside each other, and go to the one chosen."""
+    """List the choices of a run, and select the one chosen. Raises BadValueError if it has only one."""
     if (answer := flow.workspace.runs.one_answer()) is None:
         return
     run, current = answer
@@ -137,7 +140,7 @@ async def choices(flow: FlowContext) -> None:
 
 
 async def delete_run(flow: FlowContext) -> None:
-    """Take the run with the cursor out of the session, else the newest one; undo brings it back."""
+    """Delete the run or comparison under the cursor, else the newest run; undo restores it."""
     runs = flow.workspace.runs
     if not runs:
         return

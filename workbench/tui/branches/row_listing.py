@@ -1,4 +1,4 @@
-"""Rows with figures over a passage about the row under the cursor."""
+"""A list of rows with figures, above a passage on the row under the cursor."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from workbench.tui.popups.picker import RowList
 from workbench.workspace.run_state import finish_words
 
 _MOST_SURPRISAL = 99.0
-"""Nats of mean surprisal above which a perplexity has no room."""
+"""Nats of mean surprisal at which the perplexity is capped to fit its column."""
 _WIDE = 90
-"""Cells from which on a row has room for every ending in full."""
+"""Width in cells from which a row shows finish reasons in full."""
 
 
 def figure_heads(width: int) -> str:
-    """The heads of `figure_columns`."""
+    """Return the heads of `figure_columns`, for a row of a width in cells."""
     return f"{'tok':>6} {'ppl':>7} {'mean lp':>8} {fit('ended', _ending_cells(width))}"
 
 
@@ -43,14 +43,14 @@ def _ending_cells(width: int) -> int:
 
 
 def ending_of(run: Run, choice: Choice, width: int) -> str:
-    """How a choice ended: in words where a row of a width in cells has room, else the endpoint's own."""
+    """Return how a choice ended: in words if the row is wide enough, else the endpoint's finish reason."""
     if (reason := choice.finish_reason) is None:
         return "…" if run.is_running else "—"
     return finish_words(run, reason) if width >= _WIDE else one_line(reason, 12)
 
 
 def figure_columns(choice: Choice | None, ending: str, width: int) -> str:
-    """Tokens, perplexity, mean logprob and how it ended, in columns for a row of a width in cells."""
+    """Return tokens, perplexity, mean logprob and ending in columns, for a row of a width in cells."""
     tokens = ppl = mean = ""
     if choice is not None:
         tokens, ppl, mean = str(len(choice) - choice.echoed), "—", "—"
@@ -60,17 +60,17 @@ def figure_columns(choice: Choice | None, ending: str, width: int) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """Text with line ends and tabs as glyphs, safe to show."""
+    """Escape a text, and replace line ends and tabs by glyphs."""
     return visible(text).replace("\n", "⏎").replace("\t", "→")
 
 
 def fit_short(text: str, most: int) -> str:
-    """Text cut to a width in cells, and no wider than it is."""
+    """Truncate a text to at most `most` cells."""
     return fit(text, min(cell_len(text), most))
 
 
 def end_of(text: str, width: int) -> str:
-    """The end of a text on one line, in at most so many cells."""
+    """Return the end of a text on one line, in at most `width` cells."""
     line = on_one_line(text[-4 * width - 4 :])
     cut = cell_len(line) > width or len(text) > 4 * width + 4
     while cell_len(line) > max(width - cut, 0):
@@ -79,13 +79,13 @@ def end_of(text: str, width: int) -> str:
 
 
 _MARK, _NO_MARK = "▸", " "
-"""At the beginning of the row under the cursor, which colours alone may not show, and of all others."""
+"""Prefixes of the row under the cursor, visible without colours, and of other rows."""
 _EDGES = 5
-"""Cells of a row that frame, mark and scrollbar take."""
+"""Cells of a row taken by frame, mark and scrollbar."""
 
 
 class RowListing(Vertical):
-    """Rows to choose from, laid out for the width; its screen fills them when it is asked to."""
+    """Lists rows of the screen, which creates them for the width when `RowsFitted` is posted."""
 
     DEFAULT_CSS = """
     RowListing #heads { height: 1; color: $text-muted; padding: 0 3 0 1; text-align: right; }
@@ -102,10 +102,10 @@ class RowListing(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Where.LISTING)
 
     class RowsFitted(Message):
-        """The rows have another width, and are to be put anew."""
+        """The width changed, so that the rows must be created again."""
 
     class RowHighlighted(Message):
-        """The cursor is on another row, or that row has another text: its passage is to be shown."""
+        """The cursor moved to another row, or that row changed, so that its passage must be shown."""
 
     options = getters.query_one(OptionList)
 
@@ -132,11 +132,11 @@ class RowListing(Vertical):
 
     @property
     def row_width(self) -> int:
-        """Cells that a row may fill."""
+        """Cells available to a row."""
         return max(self.size.width - _EDGES, 1)
 
     def put_rows(self, rows: Sequence[Content], highlighted: int, about: str) -> None:
-        """Show these rows with the cursor on one of them; `about` says what they are."""
+        """Replace the rows, with the cursor on one of them; `about` is a summary for the heading."""
         self.query_one(HeadingRow).show(about)
         self.query_one("#heads", Static).update(Content(figure_heads(self.row_width)))
         self._rows = [Content.assemble(_NO_MARK, row) for row in rows]
@@ -149,12 +149,12 @@ class RowListing(Vertical):
 
     @property
     def highlighted(self) -> int | None:
-        """The row under the cursor; None where there is none."""
+        """The index of the row under the cursor; None if there is none."""
         return self.options.highlighted
 
     @on(OptionList.OptionHighlighted)
     def _look(self) -> None:
-        # The rows may be others by now than those that the message was sent about.
+        # The rows may have been replaced since the message was posted.
         if (index := self.highlighted) is None:
             return
         self.post_message(self.RowHighlighted())
@@ -164,11 +164,11 @@ class RowListing(Vertical):
             self.query_one(VerticalScroll).scroll_home(animate=False)
 
     def show_passage(self, passage: Content) -> None:
-        """Show what there is to say of the row under the cursor."""
+        """Show the passage on the row under the cursor."""
         self.query_one("#passage", Static).update(passage)
 
     def put_row(self, index: int, row: Content) -> None:
-        """Show one row in another state."""
+        """Replace one row."""
         self._rows[index] = Content.assemble(_NO_MARK, row)
         if index == self.options.highlighted:
             self._show_plain(index)
@@ -177,13 +177,13 @@ class RowListing(Vertical):
             self.options.replace_option_prompt_at_index(index, self._rows[index])
 
     def _show_plain(self, index: int) -> None:
-        """Let the row under the cursor have the cursor's colours alone: others may not show on them."""
+        """Show the row under the cursor without its own colours, which may not be readable there."""
         if 0 <= self._marked < len(self._rows):
             self.options.replace_option_prompt_at_index(self._marked, self._rows[self._marked])
         plain = self._rows[index].plain.removeprefix(_NO_MARK)
         self.options.replace_option_prompt_at_index(index, Content(f"{_MARK}{plain}"))
 
     def action_scroll_passage(self, pages: int) -> None:
-        """Scroll the passage by pages."""
+        """Scroll the passage some pages down, or up if negative."""
         passage = self.query_one(VerticalScroll)
         passage.scroll_relative(y=pages * max(passage.size.height - 1, 1), animate=False)

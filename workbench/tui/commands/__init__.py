@@ -1,1 +1,1 @@
-"""Commands: what can be done, by which keys, and how a person's own keys take their place."""
+"""Commands, their keys, and the person's own keys."""

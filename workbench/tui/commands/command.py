@@ -1,4 +1,4 @@
-"""What a command is: something a person can do, with its keys."""
+"""Commands: what a person can do, with keys, title and help."""
 
 import string
 import unicodedata
@@ -64,58 +64,58 @@ SHARED = {
     Where.WRITING: (Where.POPUP,),
     Where.CURL: (Where.POPUP,),
 }
-"""The keys that panes and screens have besides their own."""
+"""Further sections of the table whose keys panes and screens have."""
 
 CHARACTERS = {
     character: KEY_NAME_REPLACEMENTS.get(name, name)
     for character in string.punctuation
     for name in [unicodedata.name(character).lower().replace("-", "_").replace(" ", "_")]
 }
-"""Textual's names of the keys that type something other than a letter or digit."""
+"""Textual's key names of punctuation characters."""
 DIGITS = tuple("123456789")
 _PUNCTUATION = frozenset(CHARACTERS.values()) | {"space"}
 
 
 def is_typed(key: str) -> bool:
-    """Whether a key types a character where there is a text field."""
+    """Return whether a key types a character into a text field."""
     return key in _PUNCTUATION or (len(key) == 1 and key.isalnum())
 
 
 class Command(Struct, frozen=True):
-    """Something a person can do: by key, by mouse in the footer, or by name in the palette."""
+    """Something a person can do by key, by clicking in the last row, or by name in the palette."""
 
     id: str
-    """Its name, also in the person's `[keys]`."""
+    """Its name in the `[keys]` table of `config.toml`."""
     keys: tuple[str, ...]
-    """Textual's names of its keys, the one to show first."""
+    """Textual's names of its keys; the first one is shown where there is room for one."""
     title: str
     help: str
     """One line of description."""
     where: Where = Where.ANYWHERE
     footer: int | None = None
-    """Its rank in the footer, which drops the highest first; None leaves it out."""
+    """Its rank in the last row, which drops the highest ranks first; None if it is not shown there."""
     shown: str = ""
-    """Its keys as a person reads them, where that is not simply their list."""
+    """Its keys as shown to a person; if empty, the list of its keys."""
     flow: str = ""
-    """The flow that does it, as `module:function`; empty where its pane does it by itself."""
+    """The flow that runs it, as `module:function`; empty if it is an action of its pane."""
     action: str = ""
-    """Its action as Textual names it, where that is not its id."""
+    """Its Textual action; if empty, its id."""
     actions: tuple[str, ...] = ()
-    """An action for each key, where each does something else, such as to go back and forth."""
+    """An action for each key, if each does something else, such as previous and next."""
     also: tuple[tuple[str, str], ...] = ()
-    """Further keys with their actions, which stay when a person gives it other keys."""
+    """Further keys with their actions, which the person's own keys do not replace."""
     needs_pane: bool = False
-    """Whether only its pane can do it, as it needs the cursor there: the palette cannot."""
+    """Whether it needs the cursor of its pane, so that the palette cannot run it."""
     priority: bool = False
-    """Whether its keys come before those of the focused widget; keys that type a character never do."""
+    """Whether its keys take precedence over the focused widget's; keys that type a character never do."""
     at_rest: str | None = None
-    """Its title in a last row while nothing streams; empty leaves it out."""
+    """Its title in the last row while nothing streams; if empty, it is not shown then."""
     is_fixed: bool = False
-    """Whether its keys belong to the widget that has the focus, and cannot be others."""
+    """Whether its keys are handled by the focused widget, so that the person cannot change them."""
 
     @property
     def bindings(self) -> Iterator[Binding]:
-        """Its keys, as Textual takes them."""
+        """Its keys as Textual bindings."""
         if self.is_fixed:
             return
         actions = self.actions or (self.first_action,) * len(self.keys)
@@ -130,27 +130,26 @@ class Command(Struct, frozen=True):
 
     @property
     def first_action(self) -> str:
-        """Its action, that of the first key where each has another."""
+        """The action of its first key."""
         if self.flow:
             return f"app.flow('{self.id}')"
         return self.actions[0] if self.actions else self.action or self.id
 
     @property
     def key_label(self) -> str:
-        """All its keys, as a person reads them."""
-        keys = (
-            "1–9" if self.keys == DIGITS else (" " if self.actions else ", ").join(map(key_name, self.keys))
-        )
-        return self.shown or keys
+        """All its keys, as shown to a person."""
+        if self.shown or self.keys == DIGITS:
+            return self.shown or "1–9"
+        return (" " if self.actions else ", ").join(map(key_name, self.keys))
 
     @property
     def first_key(self) -> str:
-        """The key to show where there is room for one."""
+        """Its first key, as shown to a person; empty if it has none."""
         return key_name(self.keys[0]) if self.keys else ""
 
     @property
     def footer_key(self) -> str:
-        """What a footer has room for: the first key, or all where each does something else."""
+        """Its keys in a last row: the first one, or all if each does something else."""
         return self.key_label if self.shown or self.actions else self.first_key.replace("Ctrl+", "^")
 
 
@@ -167,7 +166,7 @@ _NAMES = {name: character for character, name in CHARACTERS.items()} | {
 
 
 def key_name(key: str) -> str:
-    """A key as a person reads it: `ctrl+j` is `Ctrl+J`."""
+    """Return a key as shown to a person: `Ctrl+J` for `ctrl+j`."""
     if key in _NAMES:
         return _NAMES[key]
     if len(key) == 1:

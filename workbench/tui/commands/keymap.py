@@ -1,4 +1,4 @@
-"""The commands with the keys that a person gave them in `config.toml`."""
+"""The commands with the person's own keys from `config.toml`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbench.tui.commands.table import BY_ID, COMMANDS
 _NAMED = frozenset(key.value for key in Keys)
 _MODIFIERS = frozenset({"ctrl", "shift", "alt"})
 _SAME = {"ctrl+i": "Tab", "ctrl+m": "Enter", "ctrl+h": "Backspace", "ctrl+enter": "Enter"}
-"""Keys that a terminal sends as others."""
+"""Keys that a terminal does not distinguish from others."""
 _MAIN = (Where.PROMPT, Where.PARAMETERS, Where.OUTPUT, Where.INSPECTOR)
 """The panes of the main screen."""
 _WITH_FIELDS = frozenset(
@@ -27,17 +27,17 @@ _WITH_FIELDS = frozenset(
         *(Where.PRESETS, Where.LIST, Where.PICKER, Where.POPUP, Where.CHAT, Where.WRITING, Where.CURL),
     }
 )
-"""Where keys that type a character are typed into a field."""
+"""Where a text field may have the focus, which takes keys that type a character."""
 
 
 class CommandTable(Struct, frozen=True):
-    """Every command with its keys."""
+    """All commands with their keys."""
 
     commands: tuple[Command, ...] = COMMANDS
     keymap: Mapping[str, str] = {}
-    """The keys that are not the program's own, by command id, as Textual takes them."""
+    """The person's own keys as a Textual keymap, by binding id."""
     problems: tuple[StorageError, ...] = ()
-    """A mapping that cannot be used; that command keeps its built-in keys."""
+    """Errors of the `[keys]` table; the commands concerned keep their built-in keys."""
 
     def __iter__(self) -> Iterator[Command]:
         return iter(self.commands)
@@ -47,17 +47,17 @@ class CommandTable(Struct, frozen=True):
 
 
 OWN_KEYS = CommandTable()
-"""The commands with the program's own keys."""
+"""The commands with their built-in keys."""
 
 
 def commands_of(app: App[object]) -> CommandTable:
-    """The commands with the keys that hold in an application."""
+    """Return the commands of an application; in a widget test without them, with built-in keys."""
     table = getattr(app, "commands", None)
     return table if isinstance(table, CommandTable) else OWN_KEYS
 
 
 def with_keys(wanted: Mapping[str, str]) -> CommandTable:
-    """The commands with a person's keys by command id, several divided by commas."""
+    """Return the commands with the person's keys, given by command id and separated by commas."""
     keys_by_id: dict[str, tuple[str, ...]] = {}
     problems: list[StorageError] = []
     for name, text in wanted.items():
@@ -74,7 +74,7 @@ def with_keys(wanted: Mapping[str, str]) -> CommandTable:
 
 
 def _keymap(keys_by_id: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
-    """The keys by the id of a binding."""
+    """Yield the ids of bindings with their keys."""
     for id, keys in keys_by_id.items():
         if BY_ID[id].actions:
             yield from ((f"{id}.{index}", key) for index, key in enumerate(keys))
@@ -90,7 +90,7 @@ def _commands(keys_by_id: Mapping[str, tuple[str, ...]]) -> tuple[Command, ...]:
 
 
 def _clash(keys_by_id: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | None:
-    """A command whose new key is another's that could be meant as well: its id, the key, and the other."""
+    """Return a conflict of a new key with another command: the id, the key and the other's title."""
     commands = _commands(keys_by_id)
     for command in commands:
         if command.id not in keys_by_id:
@@ -103,7 +103,7 @@ def _clash(keys_by_id: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | 
 
 
 def _meet(first: Where, second: Where) -> bool:
-    """Whether the keys of both can be meant at the same time."""
+    """Return whether the keys of two sections may be active at the same time."""
     return any({first, second} <= together for together in _TOGETHER)
 
 
@@ -114,11 +114,11 @@ _TOGETHER = [
     ),
     {Where.OUTPUT, Where.TOKENS, Where.GROUP, Where.EVERYWHERE, Where.ANYWHERE},
 ]
-"""The sets of keys that hold at the same time."""
+"""Sets of sections whose keys are active at the same time."""
 
 
 def _named(name: str) -> Command:
-    """The command of a name. Raises StorageError where there is none whose keys can be others."""
+    """Return the command of an id. Raises StorageError if there is none, or if its keys are fixed."""
     known = {command.id: command for command in COMMANDS if not command.is_fixed}
     if name not in known:
         near = get_close_matches(name, known, 1, 0.5)
@@ -128,7 +128,7 @@ def _named(name: str) -> Command:
 
 
 def _keys(command: Command, text: str) -> tuple[str, ...]:
-    """The keys for a command. Raises StorageError where one is none, or there are too few or too many."""
+    """Parse the keys of a command. Raises StorageError for an invalid key or a wrong number of keys."""
     keys = tuple(dict.fromkeys(_key(key.strip(), command) for key in text.split(",")))
     if command.actions and len(keys) != len(command.keys):
         needed = f"config.toml: keys.{command.id} needs {len(command.keys)} keys, not {len(keys)}"

@@ -1,4 +1,4 @@
-"""The one table of commands: bindings, footer, palette, help, keymap and the README's keys come from it."""
+"""The table of all commands, from which bindings, last rows, palette, help, keymap and README are made."""
 
 from __future__ import annotations
 
@@ -490,25 +490,25 @@ take_text | ctrl+j f5 | OK | take
 take_curl | ctrl+j ctrl+s | OK | take
     Use the prompt and parameters of the command.
 """
-"""Every command, in the order in which people meet them, below the pane or screen that it belongs to.
+"""All commands, in sections by pane or screen.
 
-A command is two lines, `id | keys | title | what it does | remarks` and its help. What it does is a flow, an
-action of its pane, an action for each of its keys, or with N for the digit; left out, the action of its id.
-Remarks are its rank in the footer, and of the fields of a `Command`: `first` (it has priority over the widget
-with the focus), `yields` (it has not), `fixed`, `pane`, `also`, `resting` and `shown`.
+A command has two lines: `id | keys | title | action | remarks`, and its help. The action is a flow, an action
+of the pane, an action for each key, or an action with N for the digit; if empty, the action named by the id.
+The remarks are the rank in the last row and fields of `Command`: `first` and `yields` (with or without
+priority over the focused widget), `fixed`, `pane` (needs the pane), `also`, `resting` (at rest) and `shown`.
 """
 _BY_NAME = (Where.EVERYWHERE, Where.ANYWHERE, Where.OUTPUT)
-"""Where commands need no cursor, so that the palette can do them too."""
+"""Sections whose commands the palette can run, as they do not need a cursor in a pane."""
 _BEFORE_FOCUS = (
     *(Where.EVERYWHERE, Where.ANYWHERE, Where.SESSIONS, Where.PRESETS, Where.ENDPOINTS, Where.ENDPOINT_FORM),
     *(Where.PROBE, Where.CHAT, Where.POPUP, Where.LIST, Where.PICKER, Where.SELECTION, Where.WRITING),
     Where.CURL,
 )
-"""Where a text field or a list has the focus, which would take the keys for itself."""
+"""Sections whose keys take precedence over the focused text field or list."""
 
 
 def _commands() -> Iterator[Command]:
-    """The commands of the table. Raises ValueError where a row has no command's form."""
+    """Parse the table. Raises ValueError for an invalid row."""
     where = Where.ANYWHERE
     lines = filter(None, _TABLE.split("\n"))
     for line in lines:
@@ -552,18 +552,18 @@ def _command(where: Where, row: str, help: str) -> Command:
 
 
 COMMANDS = tuple(_commands())
-"""Every command of the table."""
+"""All commands of the table."""
 
 BY_ID = {command.id: command for command in COMMANDS}
-"""Commands by their id."""
+"""The commands by id."""
 
 
 def commands_at(where: Where, commands: Iterable[Command] = COMMANDS) -> Iterator[Command]:
-    """The commands of a pane or screen, with those that it shares with others."""
+    """Return the commands of a pane or screen, including those it shares with others."""
     wheres = (where, *SHARED.get(where, ()))
     return (command for command in commands if command.where in wheres)
 
 
 def bindings_at(*wheres: Where) -> list[BindingType]:
-    """The bindings of commands that belong to these alone."""
+    """Return the bindings of some sections, without those they share."""
     return [binding for command in COMMANDS if command.where in wheres for binding in command.bindings]

@@ -1,1 +1,1 @@
-"""Many requests as a grid: a sweep of parameters, or a set of prompts under presets."""
+"""Grids of runs: parameter sweeps, and prompt sets with presets."""

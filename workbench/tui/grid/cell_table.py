@@ -1,4 +1,4 @@
-"""A table of a grid's cells: short texts, each in a style, with a cursor on one of them."""
+"""The table of a grid's cells, with a cursor."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 LABEL_CELLS = 24
-"""The most cells that a column is made wide for its head."""
+"""The most cells of a row's name or column's head."""
 _LEAST_CELLS = 9
+"""The fewest cells of a column's text."""
 
 
 class TableCell(NamedTuple):
-    """What a cell shows."""
+    """The text and style of a cell."""
 
     text: str
     style: Style
 
 
 class CellTable(ScrollView, can_focus=True):
-    """Rows of cells below their heads and beside their names, which stay in view; draws only what is seen."""
+    """Shows rows of cells with fixed heads and names; draws only the rows in view."""
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -59,16 +60,16 @@ class CellTable(ScrollView, can_focus=True):
     }
     """
     cursor = var(Coordinate(0, 1), init=False)
-    """The row, and the column, of which 0 has the rows' names."""
+    """The cell under the cursor; column 0 has the rows' names."""
 
     class CellHighlighted(Message):
-        """The cursor is on another cell."""
+        """The cursor moved to another cell."""
 
     class Opened(Message):
         """The cell under the cursor was clicked."""
 
     def __init__(self, corner: str, names: Sequence[str], heads: Sequence[str]) -> None:
-        """`corner` stands above the rows' `names`, which are safe to show, as are the columns' `heads`."""
+        """`corner` is the head of the rows' `names`; like the columns' `heads`, all must be escaped."""
         super().__init__()
         self.names = names
         self.heads = heads
@@ -81,7 +82,7 @@ class CellTable(ScrollView, can_focus=True):
         self.set_reactive(CellTable.virtual_size, Size(self._edges[-1], len(names) + 1))
 
     def show(self, cells: Sequence[TableCell]) -> None:
-        """Show these cells, row by row, as many as before."""
+        """Replace all cells, given row by row."""
         old, self.cells, across = self.cells, cells, len(self.heads)
         for row in range(len(self.names)):
             part = slice(row * across, (row + 1) * across)
@@ -94,7 +95,7 @@ class CellTable(ScrollView, can_focus=True):
             self.refresh(Region(0, y, self.size.width, 1))
 
     def render_line(self, y: int) -> Strip:
-        """The heads at the top, else a row with as much of it as the names leave room for."""
+        """Draw the heads, or a row."""
         width, left, row = self.size.width, self.scroll_offset.x, y - 1 + self.scroll_offset.y
         if row >= len(self.names) and y:
             return Strip.blank(width, self.rich_style)
@@ -136,7 +137,7 @@ class CellTable(ScrollView, can_focus=True):
         return Coordinate(row, max(min(cursor.column, len(self.heads)), 0))
 
     def watch_cursor(self, old: Coordinate, new: Coordinate) -> None:
-        """Show the cursor where it is now."""
+        """Redraw the rows of the old and the new cursor, and scroll to the new one."""
         self._refresh_row(old.row)
         self._refresh_row(new.row)
         column = max(new.column - 1, 0)
@@ -150,39 +151,39 @@ class CellTable(ScrollView, can_focus=True):
         return max(self.scrollable_content_region.height - 1, 1)
 
     def action_scroll_up(self) -> None:
-        """Go to the cell above."""
+        """Move the cursor to the cell above."""
         self.cursor = self.cursor.up()
 
     def action_scroll_down(self) -> None:
-        """Go to the cell below."""
+        """Move the cursor to the cell below."""
         self.cursor = self.cursor.down()
 
     def action_scroll_left(self) -> None:
-        """Go to the cell before."""
+        """Move the cursor to the cell at the left."""
         self.cursor = self.cursor.left()
 
     def action_scroll_right(self) -> None:
-        """Go to the cell after."""
+        """Move the cursor to the cell at the right."""
         self.cursor = self.cursor.right()
 
     def action_page_up(self) -> None:
-        """Go a page up."""
+        """Move the cursor a page up."""
         self.cursor = Coordinate(self.cursor.row - self._page(), self.cursor.column)
 
     def action_page_down(self) -> None:
-        """Go a page down."""
+        """Move the cursor a page down."""
         self.cursor = Coordinate(self.cursor.row + self._page(), self.cursor.column)
 
     def action_scroll_home(self) -> None:
-        """Go to the row's name."""
+        """Move the cursor to the row's name."""
         self.cursor = Coordinate(self.cursor.row, 0)
 
     def action_scroll_end(self) -> None:
-        """Go to the row's last cell."""
+        """Move the cursor to the row's last cell."""
         self.cursor = Coordinate(self.cursor.row, len(self.heads))
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the cell that was clicked; open it where the cursor is on it already."""
+        """Move the cursor to the cell clicked, or open it if the cursor is there already."""
         offset = event.get_content_offset(self)
         if offset is None or offset.y == 0:
             return

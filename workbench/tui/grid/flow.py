@@ -1,4 +1,4 @@
-"""Sweeps and prompt sets: what is varied, what it may cost, and what is answered already."""
+"""Run a parameter sweep or a prompt set, without sending again what the session has already."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from workbench.domain.display import plural
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.parameter_values import format_value, whole_number
@@ -29,18 +30,20 @@ from workbench.workspace.grid import Grid, Layout, newest_answers, saved_grid
 MOST_REQUESTS = 2000
 """The most requests of one grid."""
 _EDITOR = "the editor's prompts"
+"""Name of the prompt set from the editor."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptSet:
-    """Prompts that are sent under the same presets, and where they are from."""
+    """Prompts to run with several presets."""
 
     name: str
+    """The file's name, or that of the editor's prompts."""
     prompts: tuple[TextPrompt | TokensPrompt, ...]
 
 
 async def sweep(flow: FlowContext) -> None:
-    """Vary one or two parameters over the draft; of what the session holds, nothing is sent again."""
+    """Vary one or two parameters of the draft; requests that the session has answers for are not sent."""
     request, endpoint = request_to_compare(flow), flow.workspace.drafting.endpoint
     first, second, repeats = flow.workspace.typed_axes
     entries = [
@@ -61,7 +64,7 @@ async def sweep(flow: FlowContext) -> None:
 
 
 def _read_sweep(request: Request, endpoint: Endpoint, typed: Sequence[str]) -> tuple[tuple[str, ...], Sweep]:
-    """The lines as typed, and the sweep that they mean. Raises BadValueError where they mean none."""
+    """Parse the form's lines; return them and the sweep. Raises BadValueError."""
     first, second, repeats = typed
     axes = tuple(parse_axis(text) for text in (first, second) if text or text is first)
     if len({axis.field for axis in axes}) < len(axes):
@@ -87,7 +90,7 @@ def _refuse_too_many(count: int) -> None:
 
 
 def _sweep_columns(sweep: Sweep, jobs: Sequence[Job]) -> list[Column]:
-    """What each run is made with; a seed that was only drawn for the sweep is left out."""
+    """Return the settings of each run, without a seed that was only drawn for the sweep."""
     request, axes, repeats = sweep.request, sweep.axes, sweep.repeats
     keeps_seed = request.parameters.get("seed") is not None or any(axis.field == "seed" for axis in axes)
     columns = []
@@ -101,7 +104,7 @@ def _sweep_columns(sweep: Sweep, jobs: Sequence[Job]) -> list[Column]:
 
 
 async def prompt_set(flow: FlowContext) -> None:
-    """Send every prompt of a file, or of the editor, under chosen presets."""
+    """Run every prompt of a file, or of the editor, with the presets chosen."""
     request = request_to_compare(flow)
     own = single_prompts(request.prompt)
     several = f"; empty: the {len(own)} prompts of the editor" if len(own) > 1 else ""
@@ -127,13 +130,13 @@ def _read_prompt_set(own: tuple[TextPrompt | TokensPrompt, ...], typed: Sequence
 
 
 async def compare_prompts(flow: FlowContext, request: Request) -> None:
-    """Choose presets to compare on every prompt of the editor."""
+    """Compare the presets chosen on every prompt of the editor."""
     prompts = PromptSet(_EDITOR, single_prompts(request.prompt))
     await _choose_and_open(flow, request, prompts, least=LEAST_COLUMNS)
 
 
 async def _choose_and_open(flow: FlowContext, request: Request, found: PromptSet, *, least: int) -> None:
-    chosen = await choose_columns(flow, request, f"{len(found.prompts)} prompts under", least=least)
+    chosen = await choose_columns(flow, request, f"{plural(len(found.prompts), 'prompt')} with", least=least)
     if chosen is None:
         return
     prompts, columns = found.prompts, chosen.columns
@@ -160,7 +163,7 @@ async def _open(
 
 
 async def reopen(flow: FlowContext, group: RunGroup) -> None:
-    """Show a comparison as columns and all else as a grid; nothing is sent until a person asks for it."""
+    """Show a comparison as columns, or a sweep or prompt set as a grid; nothing is sent unasked."""
     runs = newest_answers(group)
     if group.kind is GroupKind.COMPARISON and LEAST_COLUMNS <= len(runs) <= MOST_COLUMNS:
         await compare_saved(flow, [SavedRun(run.preset or "current settings", run) for run in runs])

@@ -1,4 +1,4 @@
-"""The grid screen: every cell of a sweep or a prompt set, coloured by a figure, and a bar chart of them."""
+"""The grid screen: the cells of a sweep or prompt set coloured by a measure, and a bar chart."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ from workbench.workspace.run_state import figures_of
 
 _REFRESHES_A_SECOND = 4
 _LEVELS = 5
+"""Number of colours."""
 _PLOT_ROWS = 5
 _MEASURES = list(Measure)
 
 
 class GridScreen(ResultScreen[Adopted | None]):
-    """Answers with what a person adopts or branches from in a cell, or None where they only leave."""
+    """Shows a grid; returns the column adopted or branched from in one of its cells, or None."""
 
     DEFAULT_CSS = """
     GridScreen CellTable { max-height: 40%; background: $background; }
@@ -65,20 +66,20 @@ class GridScreen(ResultScreen[Adopted | None]):
         yield Static(id="legend")
         answer = TranscriptView(id="answer")
         answer.can_focus = False
-        # The colours of this screen are of the cells' figure.
+        # On this screen, colours show the measure of the cells.
         answer.mode = Mode.OFF
         yield answer
         yield Static(id="remarks")
         yield KeyRow(Where.GRID)
 
     def on_mount(self) -> None:
-        """Send what has no answer yet, and look at the cells while something streams."""
+        """Send the requests without an answer, and update the cells while they stream."""
         self._show_cells()
         self.table.focus()
         self._grid.start()
         self._timer = self.set_interval(1 / _REFRESHES_A_SECOND, self._look)
         self.call_after_refresh(self._show)
-        # The answer has the styles of the new theme by then.
+        # Later, once the token styles follow the new theme.
         self.app.theme_changed_signal.subscribe(self, lambda _: self.call_later(self._show))
 
     def _look(self) -> None:
@@ -89,7 +90,7 @@ class GridScreen(ResultScreen[Adopted | None]):
         if not running:
             self._timer.pause()
 
-    # --- what is to be seen ------------------------------------------------------------------------------
+    # --- display -----------------------------------------------------------------------------------------
 
     def _show(self) -> None:
         if self.is_closed:
@@ -103,7 +104,7 @@ class GridScreen(ResultScreen[Adopted | None]):
         self.query_one("#remarks", Static).update(Content(remarks))
 
     def _show_cells(self) -> None:
-        """Show every cell; of those that change neither figure nor state only the style is new."""
+        """Update the cells: the texts of those that changed, and the colours of all."""
         edges = level_edges(self._grid.means(self._measure))
         table, styles = self.table, self.answer.token_styles
         changed, across = self._grid.changed(), len(self._grid.layout.across)
@@ -115,7 +116,7 @@ class GridScreen(ResultScreen[Adopted | None]):
         table.show(cells)
 
     def _cell_text(self, row: int, column: int) -> str:
-        """A cell's figure, or what its runs are doing."""
+        """Return a cell's value, or the state of its runs."""
         grid, indices = self._grid, self._grid.layout.places(row, column)
         busiest = next((index for index in indices if grid.runs[index].is_running), None)
         if busiest is None:
@@ -139,7 +140,7 @@ class GridScreen(ResultScreen[Adopted | None]):
         self.query_one("#legend", Static).update(Text.assemble(*parts), layout=False)
 
     def _nothing(self) -> str:
-        """Why no cell has the figure."""
+        """Explain why no cell has a value."""
         if self._grid.is_running or not any(run.tokens for run in self._grid.runs):
             return "no results yet"
         return (
@@ -147,7 +148,7 @@ class GridScreen(ResultScreen[Adopted | None]):
         )
 
     def _show_plot(self) -> None:
-        """The figures along one axis: across the row under the cursor, or down the only column."""
+        """Show a bar chart of the row under the cursor, or of the only column."""
         layout = self._grid.layout
         if len(layout.across) > 1:
             row = self.table.cursor.row
@@ -166,7 +167,7 @@ class GridScreen(ResultScreen[Adopted | None]):
         box.update(plot)
 
     def _show_answer(self) -> None:
-        """The answers of the cell under the cursor; of the first cell from the row's name."""
+        """Show the answers of the cell under the cursor, or of the first cell if on the row's name."""
         layout, cursor = self._grid.layout, self.table.cursor
         column = max(cursor.column - 1, 0)
         names = [f"{layout.corner} {layout.rows[cursor.row]}", *layout.across[column : column + 1]]
@@ -191,11 +192,11 @@ class GridScreen(ResultScreen[Adopted | None]):
         self._show_plot()
         self._show_answer()
 
-    # --- what a person does ------------------------------------------------------------------------------
+    # --- actions -----------------------------------------------------------------------------------------
 
     @on(CellTable.Opened)
     def action_open_cell(self) -> None:
-        """Show the answers of the cell under the cursor; of its row from the row's name."""
+        """Show the answers of the cell under the cursor side by side, or of its row if on the row's name."""
         row, column = self.table.cursor
         if column == 0:
             self.action_compare_row()
@@ -207,7 +208,7 @@ class GridScreen(ResultScreen[Adopted | None]):
         self._open_cells(indices)
 
     def action_compare_row(self) -> None:
-        """Open the cells of this row beside each other; those of the column where it is the only one."""
+        """Show the cells of this row side by side, or of the column if it is the only one."""
         layout, cursor = self._grid.layout, self.table.cursor
         if len(layout.across) > 1:
             cells = [layout.places(cursor.row, index) for index in range(len(layout.across))]
@@ -234,20 +235,20 @@ class GridScreen(ResultScreen[Adopted | None]):
             self.dismiss(adopted)
 
     def action_row(self, row: int) -> None:
-        """Go to a row, counted from the last one where negative."""
+        """Go to a row, counted from the end if negative."""
         self.table.cursor = Coordinate(row % len(self.table.names), self.table.cursor.column)
 
     def action_stop(self) -> None:
-        """Stop everything; where nothing streams, leave."""
+        """Stop all requests; close if none streams."""
         if not self._grid.stop():
             self.dismiss(None)
 
     def action_stop_all(self) -> None:
-        """Stop everything."""
+        """Stop all requests."""
         self._grid.stop()
 
     def action_measure(self) -> None:
-        """Show the next figure."""
+        """Show and colour by the next measure."""
         index = (_MEASURES.index(self._measure) + 1) % len(_MEASURES)
         self._measure = _MEASURES[index]
         self._grid.mark_all_changed()
@@ -255,7 +256,7 @@ class GridScreen(ResultScreen[Adopted | None]):
 
     @asks
     async def action_resume(self, flow: FlowContext) -> None:
-        """Send what ended without an answer, after a question."""
+        """Send the requests that have no answer again, after a question."""
         if self._grid.is_running or not self._grid.left:
             self.notify("Nothing left to send.", timeout=2)
             return
@@ -265,9 +266,9 @@ class GridScreen(ResultScreen[Adopted | None]):
 
 
 def level_edges(ordered: Sequence[float]) -> list[float]:
-    """The greatest value of each level but the last one, so that every level has about as many values.
+    """Return the greatest value of each level except the last, for levels of about as many values each.
 
-    Even steps from the least to the greatest would leave one level to all but a single odd value.
+    With levels of equal ranges, a single outlier would put all other values into one level.
     """
     indices = (-(-len(ordered) * level // _LEVELS) - 1 for level in range(1, _LEVELS))
     return list(dict.fromkeys(ordered[max(index, 0)] for index in indices)) if ordered else []
@@ -276,13 +277,15 @@ def level_edges(ordered: Sequence[float]) -> list[float]:
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _WIDEST = 9
 _NARROWEST = 3
+"""Cells of a bar."""
 _GUTTER = 10
+"""Cells for the scale at the left."""
 
 
 def bar_chart(labels: Sequence[str], values: Sequence[float | None], height: int, width: int) -> list[str]:
-    """Rows of a chart, the highest first, and one row of labels; bars that do not fit are left out.
+    """Return the rows of a bar chart from the top, and a row of labels; bars that do not fit are left out.
 
-    Bars stand on zero, or on the least value where it is negative. Empty where no value is known.
+    Bars start at zero, or at the least value if it is negative. Empty if no value is known.
     """
     known = [value for value in values if value is not None]
     if not known:

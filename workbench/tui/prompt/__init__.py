@@ -1,1 +1,1 @@
-"""The prompt: its kind, its variables, and taking one from a curl command."""
+"""The prompt's kind and variables, and the import of curl commands."""

@@ -1,4 +1,4 @@
-"""What the prompt is made of, the values of its variables, and prompts taken from curl commands."""
+"""Change the prompt's kind and variables, edit it in $EDITOR, or import a curl command."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _KINDS = {
 
 
 async def choose_kind(flow: FlowContext) -> None:
-    """Choose what the prompt is made of."""
+    """Choose the kind of the prompt: text, several texts, token ids, or lists of them."""
     items = [Item(kind.value, kind.value, detail) for kind, detail in _KINDS.items()]
     kind = await flow.ask(Picker("Prompt kind", items, chosen=flow.workspace.drafting.kind.value))
     if kind is not None:
@@ -44,7 +44,7 @@ async def choose_kind(flow: FlowContext) -> None:
 
 
 async def _use_kind(flow: FlowContext, kind: PromptKind) -> None:
-    """Send the prompt as another kind; texts become token ids, and the other way round, where that can be."""
+    """Convert the prompt to another kind; without a tokenizer, keep its text and change only the kind."""
     drafting = flow.workspace.drafting
     if not drafting.text.strip() or holds_ids(drafting.kind) == holds_ids(kind):
         drafting.set_kind(kind)
@@ -62,22 +62,19 @@ async def _use_kind(flow: FlowContext, kind: PromptKind) -> None:
 
 
 async def variables(flow: FlowContext) -> None:
-    """Give the prompt's variables their values."""
+    """Edit the values of the prompt's variables."""
     await edit_variables(flow, find_variables(flow.workspace.drafting.text))
 
 
 async def edit_variables(flow: FlowContext, names: Iterable[str]) -> None:
-    """Ask for the values of variables, which the session keeps.
-
-    Those that have a value though no prompt names them are offered too.
-    """
+    """Ask for the values of variables, and keep them in the session."""
     values = await flow.ask(variables_form(names, flow.workspace.session.variables))
     if values is not None:
         flow.workspace.set_variables(values)
 
 
 async def edit_elsewhere(flow: FlowContext) -> None:
-    """Edit the prompt in the person's editor."""
+    """Edit the prompt in $EDITOR."""
     environment = with_editor(flow.services.environment, flow.services.config.editor)
     try:
         async with edited_text(flow.app, flow.workspace.drafting.text, environment) as text:
@@ -87,14 +84,14 @@ async def edit_elsewhere(flow: FlowContext) -> None:
 
 
 async def paste_curl(flow: FlowContext) -> None:
-    """Take prompt and parameters from a curl command."""
+    """Import the prompt and parameters of a curl command."""
     text = flow.workspace.drafting.text if is_curl(flow.workspace.drafting.text) else ""
     if (taken := await flow.ask(CurlPopup(flow.services.endpoints, text))) is not None:
         _take(flow, taken)
 
 
 async def offer_curl(flow: FlowContext, text: str) -> None:
-    """Offer to take over a curl command that was pasted as text; one that cannot be is left alone."""
+    """Offer to import a curl command that was pasted as text; do nothing if it is invalid."""
     try:
         taken = draft_from_curl(text, flow.services.endpoints)
     except WorkbenchError:
@@ -111,7 +108,7 @@ def _take(flow: FlowContext, taken: CurlDraft) -> None:
 
 
 class CurlPopup(Popup[CurlDraft]):
-    """Returns what the command pasted would send, or None; what cannot be read is shown below it."""
+    """Asks for a curl command; returns its request as a draft, or None. Shows errors below the command."""
 
     DEFAULT_CSS = """
     CurlPopup > Box { max-width: 100; }
@@ -132,18 +129,17 @@ class CurlPopup(Popup[CurlDraft]):
             yield Label(id="wrong")
 
     def action_take(self) -> None:
-        """Take the command over, or say what is wrong with it."""
+        """Close with the draft, or show what is wrong with the command."""
         try:
             taken = draft_from_curl(self.query_one(ExactTextArea).text, self._endpoints)
         except WorkbenchError as problem:
-            message = " ".join(filter(None, (problem.title, problem.message, problem.hint)))
-            self.query_one("#wrong", Label).update(Content(one_line(message, 300)))
+            self.query_one("#wrong", Label).update(Content(one_line(str(problem))))
             return
         self.dismiss(taken)
 
 
 def variables_form(names: Iterable[str], values: Mapping[str, str]) -> Form[Mapping[str, str]]:
-    """Asks for the values of variables, also of those that have one though no prompt names them."""
+    """Return a form for the values of variables: those named, and those that have a value already."""
     known = [*dict.fromkeys([*names, *values])] or [""]
     entries = [FormLine("from a file (TOML or JSON)", "", "path, or empty")]
     entries += [
@@ -157,6 +153,7 @@ def variables_form(names: Iterable[str], values: Mapping[str, str]) -> Form[Mapp
 
 
 def _read(known: Sequence[str], lines: Sequence[str]) -> Mapping[str, str]:
+    """Parse the lines of the form. Raises BadValueError, or StorageError for an invalid file."""
     given = {name: unescaped(line) for name, line in zip(known, lines[1:], strict=True) if name and line}
     if "" in known and lines[1]:
         name, equals, value = lines[1].partition("=")

@@ -1,1 +1,1 @@
-"""Sending one run."""
+"""Sending a run."""

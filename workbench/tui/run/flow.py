@@ -1,4 +1,4 @@
-"""Sending: what is asked before a request goes out, and the one run that streams then."""
+"""Send the draft or another request, after confirming its cost."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from workbench.workspace.costs import cost_of
 
 
 async def run(flow: FlowContext) -> None:
-    """Send the draft."""
+    """Send the draft. Raises BadValueError if a value is not allowed."""
     await send(flow, flow.workspace.request)
 
 
 async def run_again(flow: FlowContext) -> None:
-    """Send the draft with a fresh seed; the pinned one stays in the panel."""
+    """Send the draft with a fresh seed; a pinned seed stays in the panel."""
     request = flow.workspace.request
     request = request._replace(parameters=request.parameters.set("seed", random.getrandbits(31)))
     await send(flow, request, added=("seed",))

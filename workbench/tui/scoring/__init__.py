@@ -1,1 +1,1 @@
-"""Scoring: how likely a model finds a text that is there already."""
+"""Scoring existing texts."""

@@ -1,4 +1,4 @@
-"""Scoring a text on the screen: a run whose prompt comes back with its logprobs."""
+"""Score a text: find out how likely a model finds each of its tokens."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from workbench.workspace.costs import cost_of
 
 
 async def score(flow: FlowContext) -> None:
-    """Choose a text, and colour it by how likely the model finds each of its tokens."""
+    """Choose a text, and send it as a prompt whose logprobs are returned."""
     if (prompt := await _text_to_score(flow)) is not None:
         await send(flow, scoring_request(prompt, flow.workspace.drafting.requested_model, _top(flow)))
 
 
 async def score_by_tokens(flow: FlowContext) -> None:
-    """Choose a text, and colour it by what one-token requests find of its tokens."""
+    """Choose a text, and score each of its tokens by a request for one token."""
     if (prompt := await _text_to_score(flow)) is None:
         return
     drafting = flow.workspace.drafting
@@ -54,13 +54,13 @@ async def score_by_tokens(flow: FlowContext) -> None:
 
 
 def _top(flow: FlowContext) -> int:
-    """How many alternatives to list for each token."""
+    """Return the number of alternatives to request per token."""
     given = flow.workspace.drafting.requested_parameters.get("logprobs")
     return given if isinstance(given, int) and given else 5
 
 
 async def _text_to_score(flow: FlowContext) -> Prompt | None:
-    """What is to be scored. Raises BadValueError or StorageError."""
+    """Ask for the text to score; None if cancelled. Raises BadValueError or StorageError."""
     answer = flow.workspace.runs.answer
     items = [Item("prompt", "the prompt", "as it is in the editor")]
     if answer is not None and not answer[0].is_running:
@@ -82,7 +82,10 @@ async def _text_to_score(flow: FlowContext) -> Prompt | None:
 
 
 async def score_elsewhere(flow: FlowContext) -> None:
-    """Choose another endpoint or model, and show the answer under the cursor as both find it."""
+    """Score the answer under the cursor with another model, and compare the two models' logprobs.
+
+    Raises BadValueError if no finished answer is under the cursor.
+    """
     answer = flow.workspace.runs.answer
     if answer is None or answer[0].is_running:
         raise BadValueError("No answer is under the cursor", hint="Select a finished answer.")

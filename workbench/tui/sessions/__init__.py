@@ -1,1 +1,1 @@
-"""Finding, opening and naming sessions."""
+"""Finding, opening and managing sessions."""

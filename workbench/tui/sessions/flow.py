@@ -1,4 +1,4 @@
-"""Naming and saving the session, opening another one, and beginning a new one."""
+"""Save the session, open another one, or begin a new one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def save(flow: FlowContext) -> None:
 
 
 async def sessions(flow: FlowContext) -> None:
-    """Find, open and look after sessions."""
+    """List the sessions, and open or compare the one chosen."""
     chosen = await flow.ask(SessionsScreen(Library(flow.services.folders), flow.workspace.keeper.path))
     if chosen is None:
         return
@@ -48,7 +48,7 @@ async def new(flow: FlowContext) -> None:
 
 
 def _may_leave(flow: FlowContext) -> bool:
-    """Whether nothing that is under way would go on in another session; says what does."""
+    """Return whether another session can be opened; if a run or another flow is under way, show which."""
     if flow.workspace.runs.is_streaming:
         flow.warn("Stop the stream first.", "Session")
     elif not flow.is_alone:

@@ -1,4 +1,4 @@
-"""The sessions screen: finding sessions by a few letters, opening and looking after them."""
+"""The sessions screen, to find, open and manage sessions."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ from workbench.tui.popups.question import LinePopup
 from workbench.tui.popups.result_screen import ResultScreen
 
 _TITLE, _TEXT, _LETTERS_OF_TITLE, _LETTERS_OF_TEXT = 8, 4, 2, 1
+"""Scores of a word found in the title or text, as a whole or by its letters."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchEntry:
-    """A session and what is searched of it."""
+    """A session with its searchable texts."""
 
     listed: Listed
     title: str
@@ -47,16 +48,16 @@ class SearchEntry:
 
     @staticmethod
     def of(listed: Listed) -> SearchEntry:
-        """A session made ready to be searched."""
+        """Return the entry of a session."""
         title = "\n".join((listed.title, Path(listed.path).stem, *listed.tags)).casefold()
         return SearchEntry(listed, title, listed.text.casefold())
 
 
 def ranked(entries: Iterable[SearchEntry], text: str) -> Sequence[Listed]:
-    """The sessions in which every word is found, the best first; equally good ones keep their order.
+    """Return the sessions that contain every word typed, the best matches first, otherwise in their order.
 
-    A word is found where it stands, or where its letters begin a word and go on in it, in their order
-    (`lhs` in lighthouse). A title counts for more than a text.
+    A word also matches a longer word that starts with its first letter and has its other letters in order
+    (`lhs` matches lighthouse). Matches in titles rank higher than matches in texts.
     """
     wanted = [(word, _letters_of(word)) for word in text.casefold().split()]
     found = []
@@ -69,7 +70,7 @@ def ranked(entries: Iterable[SearchEntry], text: str) -> Sequence[Listed]:
 
 
 def _letters_of(word: str) -> re.Pattern[str]:
-    # A gap never holds the letter that ends it, so that no text makes the search go back.
+    # A gap excludes the letter that ends it, so that the search never backtracks.
     first, *others = map(re.escape, word)
     return re.compile(rf"(?<!\w){first}" + "".join(rf"[^\W{letter}]*+{letter}" for letter in others))
 
@@ -85,19 +86,22 @@ def _score(entry: SearchEntry, word: str, letters: re.Pattern[str]) -> int:
 
 
 _TITLE_CELLS = 60
+"""The most characters shown of a title."""
 Changed = TypeVar("Changed")
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenSession:
-    """A session's file, to be opened, or to have its runs compared with those of the open one."""
+    """The session chosen in the list."""
 
     path: Path
+    """The session file."""
     is_compared: bool = False
+    """Whether to compare its runs with the open session's, instead of opening it."""
 
 
 class SessionsScreen(ResultScreen[ChosenSession]):
-    """Lists the sessions; answers with the one chosen, or None."""
+    """Lists the sessions; returns the one chosen, or None."""
 
     DEFAULT_CSS = """
     SessionsScreen Input, SessionsScreen Input:focus { border: none; height: 1; padding: 0 1; }
@@ -119,18 +123,18 @@ class SessionsScreen(ResultScreen[ChosenSession]):
     options = getters.query_one(OptionList)
 
     def __init__(self, library: Library, current: Path | None) -> None:
-        """`current` is the file of the session that is open, which cannot be deleted."""
+        """`current` is the file of the open session, which cannot be deleted."""
         super().__init__()
         self._library = library
         self._current = current
         self._wanted = str(current or "")
-        """The path of the session to highlight once the list is there."""
+        """The path of the session to highlight once the list is read; empty for the best match."""
         self._entries: Sequence[SearchEntry] = ()
         self._rows: Mapping[str, Option] = {}
-        """Rows by path, made once: a thousand of them take longer than a key may."""
+        """Rows by path, created only once: for a thousand sessions, that is too slow for a key."""
         self._changing = asyncio.Lock()
         self.shown: Sequence[Listed] = ()
-        """The sessions that match, as the list shows them."""
+        """The sessions listed."""
 
     def compose(self) -> ComposeResult:
         yield HeadingRow("Sessions")
@@ -142,7 +146,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         yield KeyRow(Where.SESSIONS)
 
     def on_mount(self) -> None:
-        """Read the list beside the screen, which answers keys meanwhile."""
+        """Read the list in a thread."""
         self.options.can_focus = False
         self.filter.focus()
         self._show_status("reading…")
@@ -166,13 +170,13 @@ class SessionsScreen(ResultScreen[ChosenSession]):
 
     @on(Input.Changed)
     def _find_typed(self, event: Input.Changed) -> None:
-        """Highlight the best match, whatever was highlighted before."""
+        """Highlight the best match."""
         self._wanted = ""
         self._find(event.value)
 
     @work(exclusive=True, group="find")
     async def _find(self, text: str) -> None:
-        """Show what matches; a search that is still under way is of no use any more."""
+        """List the matches, superseding a search still under way."""
         self.shown = await asyncio.to_thread(ranked, self._entries, text)
         self.options.clear_options()
         self.options.add_options(self._rows[session.path] for session in self.shown)
@@ -188,7 +192,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
 
     @property
     def highlighted(self) -> Listed | None:
-        """The session under the cursor."""
+        """The session under the cursor; None if nothing matches."""
         index = self.options.highlighted
         return self.shown[index] if index is not None and index < len(self.shown) else None
 
@@ -200,10 +204,10 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         self.query_one("#preview", Static).update(Content("") if listed is None else _preview(listed))
         self.query_one(VerticalScroll).scroll_home(animate=False)
 
-    # --- what can be done --------------------------------------------------------------------------------
+    # --- actions -----------------------------------------------------------------------------------------
 
     def action_move(self, by: int) -> None:
-        """Look at another session."""
+        """Move the highlight."""
         if self.shown:
             index = (self.options.highlighted or 0) + by
             self.options.highlighted = max(0, min(index, len(self.shown) - 1))
@@ -216,13 +220,13 @@ class SessionsScreen(ResultScreen[ChosenSession]):
             self.dismiss(ChosenSession(Path(listed.path)))
 
     def action_compare(self) -> None:
-        """Go back, and compare runs of this session with those of the open one."""
+        """Close, and compare runs of this session with those of the open one."""
         if (listed := self.highlighted) is not None:
             self.dismiss(ChosenSession(Path(listed.path), is_compared=True))
 
     @asks
     async def action_rename(self, flow: FlowContext) -> None:
-        """Give the session another title."""
+        """Rename the session."""
         if (listed := self.highlighted) is not None:
             path = Path(listed.path)
             title = await flow.ask(LinePopup("Rename", listed.title or path.stem))
@@ -231,11 +235,10 @@ class SessionsScreen(ResultScreen[ChosenSession]):
 
     @asks
     async def action_tag(self, flow: FlowContext) -> None:
-        """Give the session other tags, separated by commas."""
+        """Edit the session's tags."""
         if (listed := self.highlighted) is not None:
-            naming = LinePopup("Tags, separated by commas", ", ".join(listed.tags), may_be_empty=True)
-            typed = await flow.ask(naming)
-            if typed is not None:
+            popup = LinePopup("Tags, separated by commas", ", ".join(listed.tags), may_be_empty=True)
+            if (typed := await flow.ask(popup)) is not None:
                 tags = tuple(dict.fromkeys(filter(None, map(str.strip, typed.split(",")))))
                 await self._change(partial(self._library.tag, Path(listed.path), tags))
 
@@ -247,7 +250,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
 
     @asks
     async def action_delete(self, flow: FlowContext) -> None:
-        """Move the session to the trash; the one that is open stays."""
+        """Move the session to the trash, unless it is open."""
         listed = self.highlighted
         if listed is None:
             return
@@ -264,15 +267,15 @@ class SessionsScreen(ResultScreen[ChosenSession]):
 
     @asks
     async def action_undelete(self, flow: FlowContext) -> None:
-        """Bring back what was deleted last, also where that was another day."""
+        """Restore the session deleted last, even if that was before a restart."""
         self._wanted = str(await self._change(self._library.undelete))
 
     async def _change(self, change: Callable[[], Changed]) -> Changed:
-        """Change files beside the screen, one change after the other, and show the list again."""
+        """Change files in a thread, one change at a time, and read the list again. Raises StorageError."""
         async with self._changing:
             changed = await asyncio.to_thread(change)
+        # The screen may have been closed meanwhile.
         if self in self.app.screen_stack:
-            # Whoever left meanwhile sees no list any more.
             self._read()
         return changed
 
