@@ -16,17 +16,12 @@ _INVISIBLE = (
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
 )
 _JOINER = "\u200d"
-_NAMES = {"\r": "\\r", "\x1b": "\\e", "\0": "\\0", "\a": "\\a", "\b": "\\b", "\v": "\\v", "\f": "\\f"}
+_NAMES = {"\x1b": "\\e", "\0": "\\0", "\a": "\\a", "\b": "\\b", "\v": "\\v", "\f": "\\f"}
 
 
 def escape_character(character: str) -> str:
     """Return a character's escape sequence: `\\e`, `\\x9b`, `\\u202e`."""
-    code = ord(character)
-    if name := _NAMES.get(character):
-        return name
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return _NAMES.get(character) or character.encode("unicode_escape").decode()
 
 
 def is_control(character: str) -> bool:

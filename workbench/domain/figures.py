@@ -20,7 +20,7 @@ _ROUNDING = 1e-6
 
 def probability(logprob: float | None) -> float | None:
     """Return exp(logprob), at most 1 despite rounding."""
-    return None if logprob is None else min(exp(min(logprob, 0.0)), 1.0)
+    return None if logprob is None else exp(min(logprob, 0.0))
 
 
 def total(logprobs: Iterable[float]) -> float:
@@ -132,7 +132,7 @@ def completion_tokens(run: Run) -> int:
     return sum(len(choice) - choice.echoed for choice in run.choices.values())
 
 
-def tokens_per_second(run: Run, now: float | None = None) -> float | None:
+def tokens_per_second(run: Run, now: float = 0.0) -> float | None:
     """Return the tokens of all choices per second between the arrivals of the first and the last token.
 
     The first token is not counted: its time is the prompt's evaluation. `now` (seconds since the request) is
@@ -140,30 +140,23 @@ def tokens_per_second(run: Run, now: float | None = None) -> float | None:
     buffered until its end does not show the model's speed. In a run sent as several requests each choice has
     its own clock, so the result is the mean speed of one stream.
     """
-    if run.split:
-        spans = [span for choice in run.choices.values() if (span := _tokens_and_seconds([choice]))]
-        return _speed(sum(tokens for tokens, _ in spans), sum(seconds for _, seconds in spans))
-    span = _tokens_and_seconds(list(run.choices.values()), now)
-    return None if span is None else _speed(*span)
+    choices = list(run.choices.values())
+    return _speed([[choice] for choice in choices]) if run.split else _speed([choices], now)
 
 
 def choice_tokens_per_second(choice: Choice) -> float | None:
     """Return the tokens per second of one choice; None as for `tokens_per_second`."""
-    span = _tokens_and_seconds([choice])
-    return None if span is None else _speed(*span)
+    return _speed([[choice]])
 
 
-def _tokens_and_seconds(choices: Sequence[Choice], now: float | None = None) -> tuple[int, float] | None:
-    """Return the number of tokens after the first and their seconds; None if nothing was generated."""
-    generated = [choice for choice in choices if len(choice) > choice.echoed]
-    if not generated:
-        return None
-    tokens = sum(len(choice) - choice.echoed for choice in generated) - 1
-    last = max(choice.at[-1] for choice in generated)
-    return tokens, max(last, now or 0.0) - min(choice.at[choice.echoed] for choice in generated)
-
-
-def _speed(tokens: int, seconds: float) -> float | None:
+def _speed(requests: Sequence[Sequence[Choice]], now: float = 0.0) -> float | None:
+    """Return the tokens per second, where each of some requests has its own clock and first token."""
+    tokens, seconds = 0, 0.0
+    for choices in requests:
+        if generated := [choice for choice in choices if len(choice) > choice.echoed]:
+            tokens += sum(len(choice) - choice.echoed for choice in generated) - 1
+            last = max(choice.at[-1] for choice in generated)
+            seconds += max(last, now) - min(choice.at[choice.echoed] for choice in generated)
     return tokens / seconds if tokens > 0 and seconds >= _AT_ONCE else None
 
 

@@ -99,10 +99,9 @@ class RunGroup:
 
     @property
     def _settings(self) -> str:
-        presets = list(dict.fromkeys(preset for preset, _, _ in self._names))
+        columns = zip(*self._names, strict=True)
+        presets, endpoints, models = (list(dict.fromkeys(column)) for column in columns)
         names = [one_line(preset, 24) or "current settings" for preset in presets]
-        endpoints = list(dict.fromkeys(endpoint for _, endpoint, _ in self._names))
-        models = list(dict.fromkeys(model for _, _, model in self._names))
         if len(endpoints) > 1:
             return f"{_listed(names)} @ {_listed([one_line(endpoint, 24) for endpoint in endpoints])}"
         if len(models) > 1:
