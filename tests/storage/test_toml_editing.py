@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 
 import pytest
 import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.storage.toml_editing import NotEditable, with_value
+from workbench.storage.toml_editing import NotEditable, changed, rewritten
+
+
+def with_value(text: str, path: Sequence[str], value: object) -> str:
+    return rewritten(text, changed(tomllib.loads(text), path, value))
+
 
 WRITTEN = """\
 # my GPU box

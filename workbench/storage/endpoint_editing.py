@@ -24,7 +24,7 @@ from workbench.storage.endpoint_profile import (
     read_profile,
 )
 from workbench.storage.files import Folders, file_error, write_atomically
-from workbench.storage.toml_editing import NotEditable, changed, with_value
+from workbench.storage.toml_editing import NotEditable, changed, flat, rewritten
 from workbench.storage.toml_files import TomlFile, read_toml, schema_of
 from workbench.storage.toml_text import parse
 
@@ -193,7 +193,7 @@ def save_endpoint(
         )
     text = read_toml(folder / f"{was}.toml").text if was else ""
     if not text and like in loaded.shipped:
-        text = with_value("", ("like",), like)
+        text = rewritten("", {"like": like})
     write_atomically(path, _edited(text, endpoint, loaded.shipped, path).encode())
     if was and was != endpoint.name:
         delete_endpoint(folders, was)
@@ -204,50 +204,40 @@ def _edited(text: str, endpoint: Endpoint, shipped: Mapping[str, Endpoint], path
     """Return the file's text with the endpoint's values. Raises StorageError."""
     try:
         # `like` is dropped if it would restore a value that the endpoint does not have.
-        for start in (text, with_value(text, ("like",), None)):
-            edited = _with_differences(start, endpoint, shipped)
-            if _read(edited, endpoint.name, shipped) == endpoint:
-                return edited
+        table = parse(text)
+        for start in (table, changed(table, ("like",), None)):
+            wanted = _with_differences(start, endpoint, shipped)
+            if read_profile(endpoint.name, wanted, shipped)[0] == endpoint:
+                return rewritten(text, wanted)
         why = "some of it would be lost"
     except NotEditable as problem:
         why = f"{problem} cannot be changed without touching the rest"
     raise file_error(path, f"cannot be changed here: {why}", "Nothing was changed.", "Edit the file by hand.")
 
 
-def _read(text: str, name: str, shipped: Mapping[str, Endpoint]) -> Endpoint | None:
-    return read_profile(name, parse(text), shipped)[0]
-
-
-def _with_differences(text: str, endpoint: Endpoint, shipped: Mapping[str, Endpoint]) -> str:
-    """Write the values that differ from the file into its text."""
+def _with_differences(
+    table: dict[str, Any], endpoint: Endpoint, shipped: Mapping[str, Endpoint]
+) -> dict[str, Any]:
+    """Return a profile's table with the values that differ from the endpoint's replaced."""
     # A new file is not a valid profile until it has a base URL.
-    current = _read(text, endpoint.name, shipped)
-    if current is None:
-        text = with_value(text, ("base_url",), endpoint.base_url)
-        current = _read(text, endpoint.name, shipped)
-    before, after = _values(current), _values(endpoint)
-    # Removing a table's last value also removes its header, so new values are written first.
+    if not (before := _values(table, endpoint.name, shipped)):
+        table = changed(table, ("base_url",), endpoint.base_url)
+        before = _values(table, endpoint.name, shipped)
+    after = dict(flat(profile_table(endpoint)))
     for key, value in after.items():
         if before.get(key) != value:
-            text = with_value(text, key, value)
-    for key in before:
-        if key not in after:
-            text = with_value(text, key, None)
-            if key in _values(_read(text, endpoint.name, shipped)):
-                # The value comes from the `like` profile; override it with the default.
-                default = getattr(EndpointFile(""), key[0]) if len(key) == 1 else None
-                text = with_value(text, key, default)
-    return text
+            table = changed(table, key, value)
+    for key in (key for key in before if key not in after):
+        table = changed(table, key, None)
+        if key in _values(table, endpoint.name, shipped):
+            # The value comes from the `like` profile; override it with the default.
+            table = changed(table, key, getattr(EndpointFile(""), key[0]) if len(key) == 1 else None)
+    return table
 
 
-def _values(endpoint: Endpoint | None) -> dict[tuple[str, ...], object]:
-    """Return the values of an endpoint's profile by key."""
-    return {} if endpoint is None else dict(_flat(profile_table(endpoint)))
-
-
-def _flat(table: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], object]]:
-    for name, value in table.items():
-        if isinstance(value, Mapping):
-            yield from (((name, inner), inner_value) for inner, inner_value in value.items())
-        else:
-            yield (name,), value
+def _values(
+    table: Mapping[str, Any], name: str, shipped: Mapping[str, Endpoint]
+) -> dict[tuple[str, ...], object]:
+    """Return the values of a profile by key, with those of its `like` profile; empty if it is invalid."""
+    endpoint = read_profile(name, table, shipped)[0]
+    return {} if endpoint is None else dict(flat(profile_table(endpoint)))

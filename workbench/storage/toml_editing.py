@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import tomli
@@ -70,56 +71,63 @@ def _value_at(lines: Sequence[str], first: int) -> tuple[int, Any]:
     raise NotEditable(lines[first])
 
 
-def with_value(text: str, path: Sequence[str], value: object) -> str:
-    """Set a value in a TOML text, or remove it if None; `path` is a key, or a table and a key.
+def rewritten(text: str, wanted: Mapping[str, Any]) -> str:
+    """Return a TOML text with the values of another table; comments, order and equal values stay as written.
 
-    Values are strings, numbers, booleans and lists of them. Raises NotEditable if anything else in the file
-    would change.
+    Values are strings, numbers, booleans and lists of them. Raises NotEditable if the text cannot be changed
+    such that it has exactly these values.
     """
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
-    try:
-        wanted = changed(parse(text), path, value)
-        edited = "\n".join(_edited(lines, tuple(path), value))
+    found = list(statements(lines))
+    for statement in reversed(found):
+        value, span = at(wanted, statement.path), slice(statement.first, statement.last + 1)
+        if value is None:
+            del lines[span]
+        elif statement.value is not None and statement.value != value:
+            start = lines[statement.first].partition("=")[0].rstrip()
+            lines[span] = [f"{start} = {toml_value(value)}{_comment(lines[span])}"]
+    held = {statement.path for statement in found if statement.value is not None}
+    new = {path: value for path, value in flat(wanted) if not held & {path, path[:-1]}}
+    for path, value in new.items():
+        lines = _added(lines, path, value)
+    edited = "\n".join(lines)
+    with suppress(tomli.TOMLDecodeError):
         if parse(edited) == wanted:
             return edited.replace("\n", "\r\n") if text.count("\r\n") == text.count("\n") else edited
-    except (TypeError, tomli.TOMLDecodeError):
-        pass
-    raise NotEditable(".".join(path))
+    before = dict(flat(parse(text)))
+    raise NotEditable(", ".join(".".join(key) for key, value in flat(wanted) if before.get(key) != value))
 
 
 def changed(table: Mapping[str, Any], path: Sequence[str], value: object) -> dict[str, Any]:
     """Return a table with a value set, or removed if None; inner tables that become empty are removed too.
 
-    Raises TypeError if the path leads through a value that is not a table.
+    Raises NotEditable if the path leads through a value that is not a table.
     """
     copy = dict(table)
     name, *inner_path = path
     if inner_path:
         inner = copy.get(name, {})
         if not isinstance(inner, Mapping):
-            raise TypeError(f"{name} is not a table")
+            raise NotEditable(f"{name} is not a table")
         value = changed(inner, inner_path, value) or None
     copy[name] = value
     return copy if value is not None else {key: kept for key, kept in copy.items() if key != name}
 
 
-def _edited(lines: list[str], path: tuple[str, ...], value: object) -> list[str]:
-    found = list(statements(lines))
-    for statement in found:
-        if statement.value is not None and statement.path == path:
-            return _replaced(lines, statement, value)
-        if statement.path == path[:-1] and isinstance(statement.value, Mapping):
-            return _replaced(lines, statement, changed(statement.value, path[-1:], value) or None)
-    return lines if value is None else _added(lines, found, path, value)
+def at(table: Any, path: Iterable[str]) -> Any:
+    """Return the value at a path; None if there is none."""
+    for name in path:
+        table = table.get(name) if isinstance(table, Mapping) else None
+    return table
 
 
-def _replaced(lines: list[str], statement: Statement, value: object) -> list[str]:
-    before, after = lines[: statement.first], lines[statement.last + 1 :]
-    if value is None:
-        return _without_empty_table([*before, *after], statement.path[:-1])
-    start = lines[statement.first].partition("=")[0].rstrip()
-    comment = _comment(lines[statement.first : statement.last + 1])
-    return [*before, f"{start} = {toml_value(value)}{comment}", *after]
+def flat(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
+    """Yield the values in a table and its inner tables with their paths."""
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, (*path, name))
+        else:
+            yield (*path, name), value
 
 
 def _comment(lines: list[str]) -> str:
@@ -134,15 +142,8 @@ def _comment(lines: list[str]) -> str:
     return ""
 
 
-def _without_empty_table(lines: list[str], table: tuple[str, ...]) -> list[str]:
-    """Remove the header of a table if it is empty."""
-    inside = [statement for statement in statements(lines) if table and statement.path[: len(table)] == table]
-    if len(inside) != 1 or inside[0].value is not None:
-        return lines
-    return [*lines[: inside[0].first], *lines[inside[0].last + 1 :]]
-
-
-def _added(lines: list[str], found: list[Statement], path: tuple[str, ...], value: object) -> list[str]:
+def _added(lines: list[str], path: tuple[str, ...], value: object) -> list[str]:
+    found = list(statements(lines))
     line, table = f"{toml_key(path[-1])} = {toml_value(value)}", path[:-1]
     headers = [statement for statement in found if statement.value is None]
     header = next((statement.first for statement in headers if statement.path == table), None)

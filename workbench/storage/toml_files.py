@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
 from workbench.storage.files import read_text
-from workbench.storage.toml_editing import NotEditable, changed, statements
+from workbench.storage.toml_editing import NotEditable, at, changed, statements
 from workbench.storage.toml_text import parse
 
 _T = TypeVar("_T")
@@ -104,7 +104,7 @@ def typed(table: Mapping[str, Any], kind: type[_T]) -> tuple[_T | None, list[Fau
         missing = fault.key in (known.key for known in faults)
         if not missing:
             faults.append(fault)
-        if missing or _at(table, fault.key) is None:
+        if missing or at(table, fault.key) is None:
             return None, faults
         table = changed(table, fault.key, None)
 
@@ -158,7 +158,7 @@ def _fault(message: str, table: Mapping[str, Any], kind: Any) -> Fault:
             if schema.get("items", {}).get("type") == "object":
                 return Fault(key, f"has a mistake in entry {int(entry) + 1}")
             break
-        inner = _at(table, key)
+        inner = at(table, key)
         # msgspec does not name the invalid key of a mapping, so each is tried alone.
         only = ((part, changed(table, key, {part: inner[part]})) for part in inner)
         alone = (part for part, with_part in only if _message(with_part, kind) == message)
@@ -166,7 +166,7 @@ def _fault(message: str, table: Mapping[str, Any], kind: Any) -> Fault:
         key = (*key, name)
         schema = schema.get("anyOf", [schema])[0]
         schema = schema.get("properties", {}).get(name) or schema["additionalProperties"]
-    value = _at(table, key)
+    value = at(table, key)
     if is_unknown:
         known = schema["properties"]
         return unknown_key((*key, next(name for name in value if name not in known)), known)
@@ -187,12 +187,6 @@ def _message(table: Mapping[str, Any], kind: Any) -> str:
     except msgspec.ValidationError as error:
         return str(error)
     return ""
-
-
-def _at(table: Any, key: Iterable[str]) -> Any:
-    for name in key:
-        table = table.get(name)
-    return table
 
 
 def _wanted(schema: Mapping[str, Any], key: tuple[str, ...] = ()) -> str:
