@@ -16,7 +16,6 @@ from workbench.client.response_body import ResponseBody
 from workbench.client.retries import can_retry
 from workbench.client.urls import normalise
 from workbench.client.wire_log import WireLog
-from workbench.domain.display import show_bytes
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError
 from workbench.domain.json_values import JsonObject, JsonValue
@@ -67,16 +66,16 @@ def _size(value: Json | JsonValue) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
-def tokenized(value: Json, url: str) -> list[tuple[int, str]]:
-    """Return ids and texts of tokens from `/tokenize`. Raises EndpointError for another shape."""
+def tokenized(value: Json, url: str) -> list[tuple[int, bytes]]:
+    """Return ids and bytes of tokens from `/tokenize`. Raises EndpointError for another shape."""
     tokens = value.get("tokens") if isinstance(value, Pairs) else None
     if not isinstance(tokens, list):
         raise _unreadable("a list of tokens", url)
-    found: list[tuple[int, str]] = []
+    found: list[tuple[int, bytes]] = []
     for token in tokens:
         token_id, text = (token.get("id"), token.get("piece")) if isinstance(token, Pairs) else (token, "")
         if isinstance(token_id, int) and 0 <= token_id < 2**63:
-            found.append((token_id, _token_text(text)))
+            found.append((token_id, _token_bytes(text)))
     return found
 
 
@@ -97,14 +96,11 @@ def _model_name(value: Json) -> str:
     return next((name for name in found if isinstance(name, str) and name), "")
 
 
-def _token_text(value: Json) -> str:
+def _token_bytes(value: Json) -> bytes:
+    """Return the bytes of a token's text, or of the list of numbers that replaces it if it is not text."""
     if isinstance(value, list):
-        raw = bytes(byte for byte in value if isinstance(byte, int) and 0 <= byte < 256)
-        try:
-            return raw.decode()
-        except UnicodeDecodeError:
-            return f"bytes:{show_bytes(raw)}"
-    return value if isinstance(value, str) else ""
+        return bytes(byte for byte in value if isinstance(byte, int) and 0 <= byte < 256)
+    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else b""
 
 
 def _unreadable(what: str, url: str) -> EndpointError:
@@ -182,11 +178,10 @@ class Client:
 
     async def tokenize(
         self, endpoint: Endpoint, text: str, *, add_special: bool = False
-    ) -> list[tuple[int, str]]:
-        """Return the ids and texts of a text's tokens, by llama.cpp's `/tokenize`. Raises EndpointError.
+    ) -> list[tuple[int, bytes]]:
+        """Return the ids and bytes of a text's tokens, by llama.cpp's `/tokenize`. Raises EndpointError.
 
-        A token that is not valid UTF-8 has a text like `bytes:\\xe2`. `add_special` adds a prompt's special
-        tokens.
+        `add_special` adds a prompt's special tokens.
         """
         url = normalise(endpoint.base_url).beside("tokenize")
         body: JsonObject = {"content": text, "with_pieces": True}

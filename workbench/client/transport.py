@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import ssl
 import sys
-from collections.abc import AsyncGenerator, AsyncIterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -35,53 +35,46 @@ def tls_context(endpoint: Endpoint, environment: Mapping[str, str]) -> ssl.SSLCo
         return None
     context = _trusting(endpoint, environment)
     if certificate := endpoint.client_certificate:
-        for field, path in (("client_certificate", certificate), ("client_key", endpoint.client_key)):
-            _readable(field, path)
-        try:
+        files = {"client_certificate": certificate, "client_key": endpoint.client_key}
+        for name, path in files.items():
+            # OpenSSL's errors do not say which of the two files they are about.
+            with _usable(name, path):
+                if path:
+                    Path(path).open("rb").close()
+        with _usable("client_certificate", ", ".join(filter(None, files.values()))):
             context.load_cert_chain(certificate, endpoint.client_key or None)
-        except (ssl.SSLError, OSError) as error:
-            both = ", ".join(filter(None, (certificate, endpoint.client_key)))
-            raise _unusable("client_certificate", both, str(error)) from None
     return context
 
 
 def _trusting(endpoint: Endpoint, environment: Mapping[str, str]) -> ssl.SSLContext:
     if not endpoint.verify:
         return ssl._create_unverified_context()
-    name, file, folder = "ca_file", endpoint.ca_file, ""
-    if not file and endpoint.trust_environment:
-        name, file = "SSL_CERT_FILE", environment.get("SSL_CERT_FILE", "")
-        folder = "" if file else environment.get("SSL_CERT_DIR", "")
-    if folder:
-        if not Path(folder).is_dir():
-            raise _unusable("SSL_CERT_DIR", folder, "It is not a folder.")
-        return ssl.create_default_context(capath=folder)
-    if not file:
-        return default_ssl_context()
-    _readable(name, file)
-    try:
-        return ssl.create_default_context(cafile=file)
-    except (ssl.SSLError, OSError) as error:
-        raise _unusable(name, file, str(error)) from None
+    if endpoint.ca_file:
+        with _usable("ca_file", endpoint.ca_file):
+            return ssl.create_default_context(cafile=endpoint.ca_file)
+    if endpoint.trust_environment and (file := environment.get("SSL_CERT_FILE")):
+        with _usable("SSL_CERT_FILE", file):
+            return ssl.create_default_context(cafile=file)
+    if endpoint.trust_environment and (folder := environment.get("SSL_CERT_DIR")):
+        with _usable("SSL_CERT_DIR", folder):
+            if not Path(folder).is_dir():
+                raise OSError("It is not a folder.")
+            return ssl.create_default_context(capath=folder)
+    return default_ssl_context()
 
 
-def _readable(name: str, path: str) -> None:
-    """Raise EndpointError if a file cannot be read; OpenSSL's errors do not name the file."""
+@contextmanager
+def _usable(name: str, path: str) -> Iterator[None]:
+    """Raise EndpointError, which names the setting and the file, if a file cannot be read or used."""
     try:
-        if path:
-            with Path(path).open("rb"):
-                pass
+        yield
     except (OSError, ValueError) as error:
-        raise _unusable(name, path, getattr(error, "strerror", None) or str(error)) from None
-
-
-def _unusable(name: str, path: str, why: str) -> EndpointError:
-    hint = f"Correct {name} in the endpoint's profile."
-    if name.isupper():
-        hint = f"Correct or unset the environment variable {name}."
-    return EndpointError(
-        "A TLS file of the endpoint cannot be used", one_line(f"{name}: {path}: {why}"), hint
-    )
+        why = getattr(error, "strerror", None) or str(error)
+        hint = f"Correct {name} in the endpoint's profile."
+        if name.isupper():
+            hint = f"Correct or unset the environment variable {name}."
+        message = one_line(f"{name}: {path}: {why}")
+        raise EndpointError("A TLS file of the endpoint cannot be used", message, hint) from None
 
 
 if find_spec("sniffio") is None:

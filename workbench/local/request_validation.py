@@ -6,7 +6,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NoReturn, TypeVar
@@ -137,9 +137,7 @@ def unzip(content: bytes) -> bytes:
 def parse_order(body: JsonObject) -> Order:
     """Parse a body of `POST /v1/completions`; null means unset. Raises Refusal, which names the field."""
     given = {name: value for name, value in body.items() if value is not None}
-    for name in body:
-        if name not in _FIELDS and name not in _OTHER_FIELDS:
-            raise bad_request(name, f"{name}: unknown field")
+    check_names(body, _FIELDS.keys() | _OTHER_FIELDS)
     model = given.get("model", "")
     if not isinstance(model, str) or not model:
         raise bad_request("model", "model is required: the name of the model, as GET /v1/models lists it")
@@ -275,6 +273,13 @@ def read_switch(body: JsonObject, name: str, default: bool) -> bool:
     if not isinstance(value, bool):
         raise bad_request(name, f"{name} must be true or false")
     return value
+
+
+def check_names(body: JsonObject, known: Collection[str]) -> None:
+    """Raise Refusal, which names the field, for an unknown field."""
+    for name in body:
+        if name not in known:
+            raise bad_request(name, f"{name}: unknown field")
 
 
 def check_text(name: str, text: str) -> None:

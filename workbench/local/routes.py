@@ -17,6 +17,7 @@ from workbench.local.openapi import openapi_document
 from workbench.local.refusal import Refusal, bad_request
 from workbench.local.request_validation import (
     MOST_IDS,
+    check_names,
     check_text,
     parse_json,
     parse_order,
@@ -186,13 +187,13 @@ class CompletionsApp:
         async with self._admitted():
             body = await in_thread(_read_json, request)
             if body.get("prompt") is not None:
-                _check_names(body, ("model", "prompt", "add_special_tokens"))
+                check_names(body, ("model", "prompt", "add_special_tokens"))
                 text = _read_text(body, "prompt")
                 ids = await in_thread(engine.tokenize, text, read_switch(body, "add_special_tokens", True))
                 limit = engine.facts.context
                 await response.send({"tokens": ids, "count": len(ids), "max_model_len": limit})
                 return
-            _check_names(body, ("content", "prompt", "add_special", "parse_special", "with_pieces"))
+            check_names(body, ("content", "prompt", "add_special", "parse_special", "with_pieces"))
             text = _read_text(body, "content")
             special = read_switch(body, "add_special", False), read_switch(body, "parse_special", True)
             has_pieces = read_switch(body, "with_pieces", False)
@@ -205,7 +206,7 @@ class CompletionsApp:
         engine = self.engine()
         async with self._admitted():
             body = await in_thread(_read_json, request)
-            _check_names(body, ("model", "tokens"))
+            check_names(body, ("model", "tokens"))
             ids = body.get("tokens")
             if not isinstance(ids, list) or len(ids) > MOST_IDS:
                 raise bad_request("tokens", f"tokens must be a list of at most {MOST_IDS} token ids")
@@ -262,9 +263,3 @@ def _read_text(body: JsonObject, name: str) -> str:
     if len(text.encode()) > MOST_TEXT:
         raise Refusal(413, f"{name} is longer than {MOST_TEXT} bytes", name)
     return text
-
-
-def _check_names(body: JsonObject, known: Sequence[str]) -> None:
-    for name in body:
-        if name not in known:
-            raise bad_request(name, f"{name}: unknown field")

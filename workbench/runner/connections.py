@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, MutableMapping, Sequence
 
-from workbench.client.byte_encoding import read_name
 from workbench.client.client import Client
 from workbench.client.urls import normalise
 from workbench.client.wire_log import WireLog
@@ -60,7 +59,7 @@ class Connections:
                 on_status(Status(Phase.STARTING, "starting the local model"))
             ready = await self._ready(endpoint)
             limiter = self._limiter(endpoint)
-            sender = Sender(self._client, limiter, ready, batch=batch, on_status=on_status, wire=wire)
+            sender = Sender(self._client, limiter, ready, batch, on_status, wire)
             await sender.send(run)
             await self._report_exit(ready, run)
         except asyncio.CancelledError:
@@ -95,13 +94,7 @@ class Connections:
                 f"{one_line(endpoint.name, 40)} has no tokenizer to ask for token ids",
                 hint="Send branches as text, or set tokenizer = true where /tokenize answers beside it.",
             )
-        found = []
-        for id, shown in await self._client.tokenize(
-            await self._ready(endpoint), text, add_special=as_prompt
-        ):
-            name = read_name(shown)
-            found.append((id, name.raw if name.raw is not None else shown.encode("utf-8", "replace")))
-        return found
+        return await self._client.tokenize(await self._ready(endpoint), text, add_special=as_prompt)
 
     async def detokenize(self, endpoint: Endpoint, ids: Sequence[int]) -> str:
         """Return the text of token ids from the endpoint's tokenizer. Raises EndpointError or EngineError."""

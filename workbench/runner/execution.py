@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from math import isnan
@@ -73,27 +74,19 @@ class _Refusals:
         return pause(max(self._counted, 1), error.retry_after, random.random())
 
 
+@dataclass(slots=True)
 class Sender:
     """Sends the requests of one run through the rate limiter, and retries them."""
 
-    def __init__(
-        self,
-        client: Client,
-        limiter: Limiter,
-        endpoint: Endpoint,
-        *,
-        batch: str,
-        on_status: Callable[[Status], None],
-        wire: WireLog | None,
-    ) -> None:
-        """`batch` is passed to the limiter; `wire` logs the raw traffic of the first request."""
-        self._client = client
-        self._limiter = limiter
-        self._endpoint = endpoint
-        self._batch = batch
-        self._on_status = on_status
-        self._wire = wire
-        self._first_sent: float | None = None
+    client: Client
+    limiter: Limiter
+    endpoint: Endpoint
+    batch: str
+    """Passed to the limiter."""
+    on_status: Callable[[Status], None]
+    wire: WireLog | None
+    """Logs the raw traffic of the first request."""
+    _first_sent: float | None = None
 
     async def send(self, run: Run) -> None:
         """Send a run, as several requests if it is split, and store its answer in it.
@@ -106,23 +99,23 @@ class Sender:
             await self._exchange(run, run, run.choice)
             return
         try:
-            await send_apart(run, run.split, self._endpoint, partial(self._exchange, run))
+            await send_apart(run, run.split, self.endpoint, partial(self._exchange, run))
         finally:
             if self._first_sent is not None:
                 run.total = perf_counter() - self._first_sent
 
     async def _exchange(self, whole: Run, run: Run, choice_at: ChoiceAt) -> None:
         """Send one request of the `whole` run until it is answered or no longer retried."""
-        recorder = Recorder(run, self._endpoint, choice_at)
-        refusals = _Refusals(self._endpoint.retries, self._limiter)
-        wire, self._wire = self._wire, None
+        recorder = Recorder(run, self.endpoint, choice_at)
+        refusals = _Refusals(self.endpoint.retries, self.limiter)
+        wire, self.wire = self.wire, None
         seconds: float | None = 0.0
         try:
             while seconds is not None:
                 await asyncio.sleep(seconds)
                 is_retry, on_wait = refusals.count > 0, self._note_wait
-                limiter, limits = self._limiter, self._endpoint
-                async with limiter.turn(limits, self._batch, on_wait=on_wait, again=is_retry) as turn:
+                limiter, limits = self.limiter, self.endpoint
+                async with limiter.turn(limits, self.batch, on_wait=on_wait, again=is_retry) as turn:
                     if self._first_sent is None:
                         self._first_sent, whole.started = perf_counter(), datetime.now(UTC)
                     seconds = await self._attempt(recorder, run, turn, refusals, wire)
@@ -132,7 +125,7 @@ class Sender:
 
     def _note_wait(self, seconds: float) -> None:
         detail = f"the endpoint asks to wait {show_seconds(seconds)}" if seconds else "waiting for its turn"
-        self._on_status(Status(Phase.QUEUED, detail, seconds))
+        self.on_status(Status(Phase.QUEUED, detail, seconds))
 
     async def _attempt(
         self, recorder: Recorder, run: Run, turn: RequestSlot, refusals: _Refusals, wire: WireLog | None
@@ -140,7 +133,7 @@ class Sender:
         """Send the request once and record its answer; return the seconds before a retry, None for none."""
         began = perf_counter()
         try:
-            async with aclosing(self._client.stream(self._endpoint, run.request, wire=wire)) as events:
+            async with aclosing(self.client.stream(self.endpoint, run.request, wire=wire)) as events:
                 async for event in events:
                     if type(event) is not Delta:
                         if isinstance(event, Error):
@@ -148,7 +141,7 @@ class Sender:
                             if seconds is not None:
                                 return seconds
                         if isinstance(event, ResponseStarted):
-                            self._limiter.answered(turn)
+                            self.limiter.answered(turn)
                         self._report(event)
                     recorder.take(event, perf_counter() - began)
         finally:
@@ -162,25 +155,25 @@ class Sender:
         seconds = refusals.pause(error)
         is_held = error.retry_after is not None or (is_sent_again and error.status == _TOO_MANY)
         if is_held:
-            self._limiter.hold(seconds)
+            self.limiter.hold(seconds)
         if not is_sent_again:
             return None
         detail = _reason(error)
         if error.retry_after is not None:
             detail += f"; the endpoint asks to wait {show_seconds(error.retry_after)}"
-        self._on_status(Status(Phase.RETRYING, detail, seconds, refusals.count))
+        self.on_status(Status(Phase.RETRYING, detail, seconds, refusals.count))
         return 0.0 if is_held else seconds
 
     def _report(self, event: Event) -> None:
         match event:
             case RequestSent():
-                self._on_status(Status(Phase.SENDING))
+                self.on_status(Status(Phase.SENDING))
             case ResponseStarted():
-                self._on_status(Status(Phase.WAITING))
+                self.on_status(Status(Phase.WAITING))
             case KeepAlive(text):
-                self._on_status(Status(Phase.WAITING, text))
+                self.on_status(Status(Phase.WAITING, text))
             case End():
-                self._on_status(Status(Phase.ENDED))
+                self.on_status(Status(Phase.ENDED))
 
 
 def _reason(error: EndpointError) -> str:

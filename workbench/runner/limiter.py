@@ -46,9 +46,8 @@ class Limiter:
         self._held_until = 0.0
         self._sent: deque[float] = deque()
         """Times of the requests sent within the last minute."""
-        self._interactive: deque[RequestSlot] = deque()
-        self._batches: dict[str, deque[RequestSlot]] = {}
-        """Queues by batch id; the first batch is next."""
+        self._queues: dict[str, deque[RequestSlot]] = {}
+        """Waiting requests by batch id, empty for interactive ones; the first batch is next."""
         self._timer: asyncio.TimerHandle | None = None
 
     @asynccontextmanager
@@ -77,7 +76,7 @@ class Limiter:
                 self._release(slot)
 
     def _queue(self, slot: RequestSlot) -> None:
-        waiting = self._batches.setdefault(slot.batch, deque()) if slot.batch else self._interactive
+        waiting = self._queues.setdefault(slot.batch, deque())
         new = next((index for index, other in enumerate(waiting) if not other.again), len(waiting))
         waiting.insert(new if slot.again else len(waiting), slot)
         self._admit()
@@ -102,7 +101,7 @@ class Limiter:
         self._held_until = max(self._held_until, asyncio.get_running_loop().time() + seconds)
         self._answers_since_hold = 0
         self._unanswered.clear()
-        for turn in chain(self._interactive, *self._batches.values()):
+        for turn in chain(*self._queues.values()):
             if not turn.admitted.done():
                 turn.on_wait(self._held)
 
@@ -125,21 +124,15 @@ class Limiter:
                 self._admit_in(seconds)
                 return
             queue.popleft()
-            if turn.batch:
-                self._batches[turn.batch] = self._batches.pop(turn.batch)
+            self._queues[turn.batch] = self._queues.pop(turn.batch)
             self._under_way += 1
             self._unanswered.add(turn)
             self._sent.append(asyncio.get_running_loop().time())
             turn.admitted.set_result(None)
 
     def _next_queue(self) -> deque[RequestSlot] | None:
-        if self._interactive:
-            return self._interactive
-        for batch in list(self._batches):
-            if self._batches[batch]:
-                return self._batches[batch]
-            del self._batches[batch]
-        return None
+        self._queues = {batch: queue for batch, queue in self._queues.items() if queue}
+        return self._queues.get("") or next(iter(self._queues.values()), None)
 
     def _seconds_in_minute(self, most: int | None) -> float:
         """Return the seconds until another request is within `most` requests per minute."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.run import Outcome, Run
@@ -23,6 +23,7 @@ class Job:
     run: Run
 
 
+@dataclass(eq=False, slots=True)
 class ManyRuns:
     """Executes jobs concurrently; they can be stopped one by one or all together.
 
@@ -30,27 +31,17 @@ class ManyRuns:
     rate limiter decides when each request is sent.
     """
 
-    def __init__(
-        self,
-        connections: Connections,
-        jobs: Iterable[Job],
-        *,
-        on_begin: Callable[[Run], None] = lambda run: None,
-        on_status: Callable[[Run, Status], None] = lambda run, status: None,
-        on_end: Callable[[Run], None] = lambda run: None,
-    ) -> None:
-        """`on_begin` receives each run when its request is first sent, `on_end` when it has ended.
-
-        `on_status` receives the status of each run until its first token.
-        """
-        self._connections = connections
-        self.jobs = tuple(jobs)
-        self._on_begin = on_begin
-        self._on_status = on_status
-        self._on_end = on_end
-        self._batch = uuid.uuid4().hex
-        self._sending: dict[str, asyncio.Task[None]] = {}
-        self._phases: dict[str, Phase] = {}
+    connections: Connections
+    jobs: Sequence[Job]
+    on_begin: Callable[[Run], None] = lambda run: None
+    """Receives each run when its request is first sent."""
+    on_status: Callable[[Run, Status], None] = lambda run, status: None
+    """Receives the status of each run until its first token."""
+    on_end: Callable[[Run], None] = lambda run: None
+    """Receives each run when it has ended."""
+    _batch: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _sending: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _phases: dict[str, Phase] = field(default_factory=dict)
 
     def phase(self, run: Run) -> Phase:
         """Return the phase of a run."""
@@ -110,15 +101,15 @@ class ManyRuns:
             self._phases[job.run.id] = status.phase
             if status.phase is Phase.SENDING and not has_begun:
                 has_begun = True
-                self._on_begin(job.run)
-            self._on_status(job.run, status)
+                self.on_begin(job.run)
+            self.on_status(job.run, status)
 
         # `stop` cancels only this task; the worker continues with the next job.
         with suppress(asyncio.CancelledError):
-            await self._connections.send(job.endpoint, job.run, batch=self._batch, on_status=note)
+            await self.connections.send(job.endpoint, job.run, batch=self._batch, on_status=note)
         self._end(job.run)
 
     def _end(self, run: Run) -> None:
         self._phases.pop(run.id, None)
         run.outcome = run.outcome or Outcome.STOPPED
-        self._on_end(run)
+        self.on_end(run)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from workbench.domain.agreement import Agreement, Tolerances
@@ -116,7 +116,7 @@ class RegressionCheck:
     is_forced: bool = False
     """Whether to score the recorded tokens instead of sending the request again."""
     times: int = 1
-    batch: str = ""
+    batch: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     async def run(
         self,
@@ -129,14 +129,13 @@ class RegressionCheck:
         Returns False if the check stopped after too many consecutive failures. `on_result` receives each
         result, and the last answer if there is one. Raises StorageError for an invalid file.
         """
-        check = replace(self, batch=uuid.uuid4().hex)
         waiting = (case for case in found.cases() if (str(case.path), case.root) not in done)
         failures = 0
 
         async def work() -> None:
             nonlocal failures
             for case in waiting:
-                result, answer = await check._check(case)
+                result, answer = await self._check(case)
                 failures = failures + 1 if result.verdict is CaseVerdict.FAILED else 0
                 on_result(result, case, answer)
                 if failures >= _MOST_FAILURES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import astuple
 from functools import partial
 from typing import TypeAlias
 
@@ -179,11 +180,7 @@ def _sent_part(part: _Sent) -> SentPart:
 def _added(usages: Sequence[Usage]) -> Usage | None:
     if not usages:
         return None
-    return Usage(
-        sum(usage.prompt_tokens for usage in usages),
-        sum(usage.completion_tokens for usage in usages),
-        sum(usage.total_tokens for usage in usages),
-    )
+    return Usage(*map(sum, zip(*map(astuple, usages), strict=True)))
 
 
 def _failure(first: Failure, failed: int, requests: int) -> Failure:
