@@ -110,7 +110,7 @@ async def test_the_answer_of_the_cell_under_the_cursor_stands_below_the_table(si
             return sum(not row.strip("▁ ") for row in rows[:at]), rows[at] + rows[at + 1]
 
         for row in range(3):
-            run = grid_of(app).runs[grid_of(app).layout.places(row, 1)[0]]
+            run = grid_of(app).runs[grid_of(app).layout.indices_of(row, 1)[0]]
             wanted = f"── temperature {grid_of(app).layout.rows[row]} · "
             await pilot.press("right", *["down"] * row)
             await until(

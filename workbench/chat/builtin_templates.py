@@ -14,7 +14,7 @@ PLAIN = "plain"
 """Name of the template with configurable prefixes."""
 
 
-class SystemPlace(Enum):
+class SystemPosition(Enum):
     """The position of the system prompt in a format."""
 
     OWN_TURN = auto()
@@ -46,7 +46,7 @@ class BuiltinTemplate:
     stop: tuple[str, ...]
     specials: tuple[str, ...] = ()
     bos: str = ""
-    system_place: SystemPlace = SystemPlace.OWN_TURN
+    system_position: SystemPosition = SystemPosition.OWN_TURN
     default_system: str = ""
     """The system prompt of conversations that do not set one."""
     trims: bool = False
@@ -66,7 +66,7 @@ class BuiltinTemplate:
     def _turns(self, conversation: Conversation) -> Sequence[Message]:
         system = self.default_system if conversation.system is None else conversation.system
         turns = [self._stripped(message) for message in conversation.messages]
-        if self.system_place is SystemPlace.OWN_TURN:
+        if self.system_position is SystemPosition.OWN_TURN:
             return [self._stripped(Message(Role.SYSTEM, system)), *turns] if system else turns
         turns = self._with_folded_turns(turns)
         users = [index for index, turn in enumerate(turns) if turn.role is Role.USER]
@@ -74,7 +74,7 @@ class BuiltinTemplate:
             return turns
         if not users:
             return [Message(Role.USER, system), *turns]
-        index = users[0 if self.system_place is SystemPlace.FIRST_USER_TURN else -1]
+        index = users[0 if self.system_position is SystemPosition.FIRST_USER_TURN else -1]
         turns[index] = Message(Role.USER, f"{system}{self.system.after}{turns[index].text}")
         return turns
 
@@ -150,7 +150,7 @@ MISTRAL = BuiltinTemplate(
     stop=("</s>", "[INST]"),
     specials=("[INST]", "[/INST]", "</s>"),
     bos="<s>",
-    system_place=SystemPlace.LAST_USER_TURN,
+    system_position=SystemPosition.LAST_USER_TURN,
 )
 
 GEMMA = BuiltinTemplate(
@@ -163,7 +163,7 @@ GEMMA = BuiltinTemplate(
     stop=("<end_of_turn>",),
     specials=("<start_of_turn>", "<end_of_turn>"),
     bos="<bos>",
-    system_place=SystemPlace.FIRST_USER_TURN,
+    system_position=SystemPosition.FIRST_USER_TURN,
     trims=True,
 )
 

@@ -160,13 +160,13 @@ class ChatRenderer:
         with suppress(TemplateError):
             if not await lost(_in_parts(marked)):
                 return True
-        what, way_out = f"text of the {role}", ""
+        what, alternative = f"text of the {role}", ""
         if role == Role.SYSTEM:
-            what, way_out = "system prompt", " or remove the system prompt"
+            what, alternative = "system prompt", " or remove the system prompt"
         raise failure or TemplateError(
             f"The template leaves out the {what}",
             "It is not in the prompt, given neither as a text nor as a list of parts.",
-            f"Choose another template{way_out}.",
+            f"Choose another template{alternative}.",
         )
 
     async def _render(

@@ -212,7 +212,7 @@ def _answer(run: Run, endpoint: Endpoint) -> list[str]:
         shown = run.error.title if run.error is not None else str(run.outcome)
         return ["—"] * len(SUMMARY_HEADS) + [one_line(shown, 60)]
     choice = run.ordered[0]
-    return [*summary_cells(summarise(run, choice, endpoint.prices)), one_line(choice.text, 60)]
+    return [*summary_cells(run, summarise(run, choice, endpoint.prices)), one_line(choice.text, 60)]
 
 
 def compare_saved(wanted: Sequence[str], *, as_json: bool) -> int:

@@ -21,13 +21,13 @@ from workbench.runner.export_formats import REQUEST_FORMS, RUN_FORMS, SESSION_FO
 from workbench.storage.endpoint_list import endpoint_for, load_endpoints
 from workbench.storage.files import Folders, write_atomically
 
-_OF_ONE_RUN = (*RUN_FORMS, *REQUEST_FORMS)
+_RUN_FORMS = (*RUN_FORMS, *REQUEST_FORMS)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("file", type=file_name, metavar="FILE", help="a session file")
-    parser.add_argument("--to", required=True, choices=(*SESSION_FORMS, *_OF_ONE_RUN), help="output format")
+    parser.add_argument("--to", required=True, choices=(*SESSION_FORMS, *_RUN_FORMS), help="output format")
     parser.add_argument("--run", metavar="ID", help="one run (id prefix or name; default: all)")
     parser.add_argument(
         "--output", type=file_name, metavar="F", help="write a file instead of standard output"
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Export and return the exit status."""
     session = read_session(arguments.file)
     runs = choose_runs(session, arguments.run)
-    if arguments.to in _OF_ONE_RUN and len(runs) > 1:
+    if arguments.to in _RUN_FORMS and len(runs) > 1:
         newest = ", ".join(recorded.id[:8] for recorded in runs[-20:])
         raise BadValueError(f"--to {arguments.to} is for one run: name it with --run (the newest: {newest})")
     text = _exported(session, runs, arguments)
@@ -60,8 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _exported(session: Session, runs: Sequence[Run], arguments: argparse.Namespace) -> str:
     if (form := SESSION_FORMS.get(arguments.to)) is not None:
         # Markdown of a single run omits the conversation.
-        is_markdown_of_one = arguments.run is not None and arguments.to == "markdown"
-        chat = Chat() if is_markdown_of_one else session.chat
+        is_single_markdown = arguments.run is not None and arguments.to == "markdown"
+        chat = Chat() if is_single_markdown else session.chat
         return form.write(replace(session, runs=list(runs), chat=chat))
     if arguments.to in RUN_FORMS:
         return RUN_FORMS[arguments.to].write(runs[0])

@@ -15,8 +15,10 @@ from workbench.domain.display import figure, one_line, percent, token_text, visi
 from workbench.domain.figures import probability
 from workbench.domain.measures import Summary
 from workbench.domain.regression_case import ReportedToken
+from workbench.domain.run import Run
+from workbench.workspace.run_state import finish_text
 
-SUMMARY_HEADS = ("tokens", "ppl", "logprob", "distinct-2", "TTFT", "tok/s", "finish", "cost")
+SUMMARY_HEADS = ("tokens", "perplexity", "mean logprob", "distinct-2", "TTFT", "tok/s", "ended", "cost")
 """Titles of the columns of `summary_cells`."""
 
 _PIPE_WIDTH = 200
@@ -41,7 +43,7 @@ def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]])
     console.print(table)
 
 
-def summary_cells(summary: Summary) -> list[str]:
+def summary_cells(run: Run, summary: Summary) -> list[str]:
     """Return a choice's figures as cells under `SUMMARY_HEADS`; a dash if unknown."""
     return [
         str(summary.tokens),
@@ -50,7 +52,7 @@ def summary_cells(summary: Summary) -> list[str]:
         figure(summary.distinct_2, ".2f"),
         figure(summary.first_token, ".2f", " s"),
         figure(summary.tokens_per_second, ".0f"),
-        summary.finish_reason or "—",
+        finish_text(run, summary.finish_reason) if summary.finish_reason else "—",
         figure(summary.cost, ".6f"),
     ]
 

@@ -20,7 +20,7 @@ from workbench.domain.session import Session, branches, subtree, tree_lines
 
 _BEGINNING = 40
 """The most tokens of an answer shown in a row."""
-_HEADS = ("run", "where", "tokens", "ppl", "logprob", "outcome")
+_HEADS = ("run", "where", "tokens", "perplexity", "mean logprob", "outcome")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

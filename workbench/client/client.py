@@ -151,8 +151,8 @@ class Client:
                         for event in events:
                             yield event
         except EndpointError as error:
-            is_asked_anew = error.status == 401 and self._keys.refused(endpoint.key, call.key)
-            yield Error(error, is_asked_anew or can_retry(error))
+            is_key_refused = error.status == 401 and self._keys.refused(endpoint.key, call.key)
+            yield Error(error, is_key_refused or can_retry(error))
             yield End()
         finally:
             if wire is not None:

@@ -209,8 +209,8 @@ class WireEvents:
                 numbers.append(number)
                 gave.append(Gave(index, first, len(event.tokens)))
         self._ends.append(end)
-        is_one = len(gave) == 1 and gave[0].count == 1
-        self._choice.append(gave[0].choice if is_one else -1)
-        self._first.append(gave[0].first if is_one else 0)
-        if gave and not is_one:
+        is_single = len(gave) == 1 and gave[0].count == 1
+        self._choice.append(gave[0].choice if is_single else -1)
+        self._first.append(gave[0].first if is_single else 0)
+        if gave and not is_single:
             self._gave[number] = tuple(gave)

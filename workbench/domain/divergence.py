@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from workbench.domain.choice import Choice, Token
 from workbench.domain.figures import probability
-from workbench.domain.parameter_values import format_value
+from workbench.domain.parameter_values import value_or_unset
 from workbench.domain.parameters import PARAMETERS
 from workbench.domain.request import Parameters
 
@@ -69,11 +69,7 @@ def distinguishing(parameters: Sequence[Parameters]) -> tuple[tuple[str, ...], .
     """Return, for each set of parameters, the differing fields as `temperature 0.2`."""
     changed = differing(parameters)
     return tuple(
-        tuple(
-            f"{name} {'unset' if values.get(name) is None else format_value(values.get(name))}"
-            for name in changed
-        )
-        for values in parameters
+        tuple(f"{name} {value_or_unset(values.get(name))}" for name in changed) for values in parameters
     )
 
 

@@ -25,8 +25,8 @@ class Measure(StrEnum):
     MEAN_LOGPROB = "mean logprob"
     TOKENS = "tokens"
     DISTINCT_2 = "distinct-2"
-    FIRST_TOKEN = "first token"
-    TOKENS_PER_SECOND = "tokens/s"
+    FIRST_TOKEN = "TTFT"
+    TOKENS_PER_SECOND = "tok/s"
     COST = "cost"
 
     @property

@@ -140,6 +140,11 @@ def whole_number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
 
+def value_or_unset(value: ParameterValue | None) -> str:
+    """Format a value for display; `unset` if it is."""
+    return "unset" if value is None else format_value(value)
+
+
 def format_value(value: ParameterValue | None) -> str:
     """Format a value for display, such that `parse_value` accepts it; `—` if unset."""
     match value:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonObject, JsonValue
-from workbench.domain.parameter_values import check_value, format_value, value_from_json
+from workbench.domain.parameter_values import check_value, value_from_json, value_or_unset
 from workbench.domain.parameters import FIELDS, PARAMETERS, ParameterValue, Range
 from workbench.domain.prompt import Prompt, count_prompts, prompt_from_json, prompt_to_json
 
@@ -24,7 +24,7 @@ class Change(NamedTuple):
     after: ParameterValue | None
 
     def __str__(self) -> str:
-        before, after = ("unset" if value is None else format_value(value) for value in self[1:])
+        before, after = map(value_or_unset, self[1:])
         return f"{self.name} {before} → {after}"
 
 

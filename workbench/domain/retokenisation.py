@@ -67,19 +67,19 @@ def find_retokenisation(
 
 def _first_change(own: Sequence[int], generated: Sequence[GeneratedToken], ends: Sequence[int]) -> int | None:
     """Return the offset of the first changed token, which may begin in the prompt; None if none changed."""
-    places = set(ends)
-    if own[0] and own[0] not in places:
+    boundaries = set(ends)
+    if own[0] and own[0] not in boundaries:
         return max((end for end in ends if 0 < end < own[0]), default=0)
     for (start, end), token in zip(pairwise(own), generated, strict=True):
-        if end not in places or (token.is_single and any(at in places for at in range(start + 1, end))):
+        if end not in boundaries or (token.is_single and not boundaries.isdisjoint(range(start + 1, end))):
             return start
     return None
 
 
 def _cut(text: bytes, ends: Sequence[int], first: int, last: int) -> tuple[bytes, ...]:
     """Split the text between two offsets at the token ends between them."""
-    places = [first, *(end for end in ends if first < end < last), last]
-    return tuple(text[start:stop] for start, stop in pairwise(places))
+    boundaries = [first, *(end for end in ends if first < end < last), last]
+    return tuple(text[start:stop] for start, stop in pairwise(boundaries))
 
 
 def _listed(tokens: Sequence[bytes]) -> str:

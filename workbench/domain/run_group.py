@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from workbench.domain.display import one_line, plural
-from workbench.domain.parameter_values import format_value
+from workbench.domain.parameter_values import value_or_unset
 from workbench.domain.parameters import PARAMETERS, ParameterValue
 from workbench.domain.prompt import Prompt
 from workbench.domain.run import Outcome, Run
@@ -53,7 +53,7 @@ class RunGroup:
         self._failed += run.outcome is Outcome.ERROR
         for name, values in self._values.items():
             value = run.request.parameters.get(name)
-            if (seen := (name, format_value(value))) not in self._seen:
+            if (seen := (name, value_or_unset(value))) not in self._seen:
                 self._seen.add(seen)
                 insort(values, value, key=_order)
 
@@ -75,15 +75,15 @@ class RunGroup:
         """Return a sweep run's varied parameters (`temperature 0.5 top_p 1`); empty for other kinds."""
         if self.kind is not GroupKind.SWEEP:
             return ""
-        return " ".join(f"{name} {_word(run.request.parameters.get(name))}" for name in self.varied)
+        return " ".join(f"{name} {_format(run.request.parameters.get(name))}" for name in self.varied)
 
     @property
     def kind(self) -> GroupKind:
         """The kind of group, derived from its runs."""
         if len(self._prompts) > 1:
             return GroupKind.PROMPT_SET
-        is_one = len(self._names) == 1 and not next(iter(self._names))[0]
-        return GroupKind.SWEEP if is_one and self.varied else GroupKind.COMPARISON
+        is_single = len(self._names) == 1 and not next(iter(self._names))[0]
+        return GroupKind.SWEEP if is_single and self.varied else GroupKind.COMPARISON
 
     @property
     def about(self) -> str:
@@ -133,12 +133,12 @@ def _order(value: ParameterValue | None) -> tuple[bool, float, str]:
 
 def _values(values: Sequence[ParameterValue | None]) -> str:
     if len(values) > _FEW:
-        return f"{_word(values[0])} to {_word(values[-1])} ({len(values)} values)"
-    return ", ".join(map(_word, values))
+        return f"{_format(values[0])} to {_format(values[-1])} ({len(values)} values)"
+    return ", ".join(map(_format, values))
 
 
-def _word(value: ParameterValue | None) -> str:
-    return "unset" if value is None else one_line(format_value(value), 20)
+def _format(value: ParameterValue | None) -> str:
+    return one_line(value_or_unset(value), 20)
 
 
 def _listed(names: list[str]) -> str:

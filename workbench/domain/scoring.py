@@ -158,9 +158,9 @@ class SecondScoring(NamedTuple):
 def are_scorings(runs: Sequence[Run]) -> bool:
     """Whether all runs score the same text: an echoed prompt and at most one generated token."""
     choices = [choice for run in runs for choice in run.ordered]
-    is_one_text = all(run.choices and run.request.prompt == runs[0].request.prompt for run in runs)
+    is_same_text = all(run.choices and run.request.prompt == runs[0].request.prompt for run in runs)
     # Many endpoints generate at least one token.
-    return is_one_text and all(choice.echoed and len(choice) - choice.echoed <= 1 for choice in choices)
+    return is_same_text and all(choice.echoed and len(choice) - choice.echoed <= 1 for choice in choices)
 
 
 def common_positions(first: Passage, second: Passage) -> Iterator[tuple[int, int]]:

@@ -185,15 +185,15 @@ class Thresholds(NamedTuple):
 
     def next(self, kind: Notable, choice: Choice, position: int, step: int = 1) -> int | None:
         """Return the index of the next (step 1) or previous (-1) notable token; None if there is none."""
-        places = range(position + step, len(choice) if step > 0 else -1, step)
+        positions = range(position + step, len(choice) if step > 0 else -1, step)
         match kind:
             case "surprising":
                 logprobs, edge = choice.logprobs, -self.surprising
-                found = (index for index in places if logprobs[index] < edge)
+                found = (index for index in positions if logprobs[index] < edge)
             case "not_first":
-                ranks = ((index, choice.rank_of(index)) for index in places)
+                ranks = ((index, choice.rank_of(index)) for index in positions)
                 found = (index for index, rank in ranks if rank is not None and rank.value > 1)
             case "low_coverage":
-                covered = ((index, coverage(choice.alternative_logprobs_of(index))) for index in places)
+                covered = ((index, coverage(choice.alternative_logprobs_of(index))) for index in positions)
                 found = (index for index, mass in covered if mass is not None and mass < self.low_coverage)
         return next(found, None)

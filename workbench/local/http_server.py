@@ -310,8 +310,8 @@ _QUICK = msgspec.json.Encoder()
 def log_failure(error: BaseException) -> None:
     """Log an unexpected error with its type and location, without its message, which may quote a request."""
     frames = traceback.extract_tb(error.__traceback__)
-    places = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
-    sys.stderr.write(f"Unexpected {type(error).__name__} at {places}\n")
+    locations = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
+    sys.stderr.write(f"Unexpected {type(error).__name__} at {locations}\n")
 
 
 def _read_head(head: h11.Request) -> HttpRequest:

@@ -20,7 +20,7 @@ _TYPES: Mapping[int, tuple[str, str]] = {
     500: ("server_error", "INTERNAL_ERROR"),
     503: ("unavailable_error", "SERVICE_NOT_AVAILABLE"),
 }
-_MOST_WORDS = 500
+_LONGEST_MESSAGE = 500
 
 
 @dataclass(eq=False)
@@ -44,7 +44,7 @@ class Refusal(Exception):
         kind, code = _TYPES.get(self.status, ("invalid_request_error", "INVALID_REQUEST"))
         return {
             "error": {
-                "message": self.message[:_MOST_WORDS] or HTTPStatus(self.status).phrase,
+                "message": self.message[:_LONGEST_MESSAGE] or HTTPStatus(self.status).phrase,
                 "type": kind,
                 "param": self.param,
                 "code": self.code or code,

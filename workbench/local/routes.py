@@ -79,7 +79,7 @@ class CompletionsApp:
         if path != "/health":
             self._access.check_key(request)
         is_model = path.startswith("/models/")
-        method, handler = ("GET", self._one_model) if is_model else self._routes.get(path, ("", None))
+        method, handler = ("GET", self._single_model) if is_model else self._routes.get(path, ("", None))
         if handler is None:
             raise Refusal(404, f"{request.method} {request.path}: unknown path")
         if request.method != method and (request.method, method) != ("HEAD", "GET"):
@@ -133,7 +133,7 @@ class CompletionsApp:
     async def _models(self, request: HttpRequest, response: ResponseWriter) -> None:
         await response.send({"object": "list", "data": [self._model_object()]})
 
-    async def _one_model(self, request: HttpRequest, response: ResponseWriter) -> None:
+    async def _single_model(self, request: HttpRequest, response: ResponseWriter) -> None:
         self._check_model(request.path.partition("models/")[2].strip("/"))
         await response.send(self._model_object())
 
@@ -196,9 +196,9 @@ class CompletionsApp:
             check_names(body, ("content", "prompt", "add_special", "parse_special", "with_pieces"))
             text = _read_text(body, "content")
             special = read_switch(body, "add_special", False), read_switch(body, "parse_special", True)
-            has_pieces = read_switch(body, "with_pieces", False)
+            with_pieces = read_switch(body, "with_pieces", False)
             ids = await in_thread(engine.tokenize, text, *special)
-            tokens = await in_thread(_with_pieces, engine, ids) if has_pieces else ids
+            tokens = await in_thread(_tokens_with_pieces, engine, ids) if with_pieces else ids
             await response.send({"tokens": tokens})
 
     async def _detokenize(self, request: HttpRequest, response: ResponseWriter) -> None:
@@ -223,7 +223,7 @@ async def _answer_preflight(request: HttpRequest, response: ResponseWriter) -> N
     await response.send_nothing(PREFLIGHT_HEADERS)
 
 
-def _with_pieces(engine: Engine, ids: Sequence[int]) -> list[JsonObject]:
+def _tokens_with_pieces(engine: Engine, ids: Sequence[int]) -> list[JsonObject]:
     """Return token ids with their text, or with a list of their bytes if these are not text."""
     tokens: list[JsonObject] = []
     for token in ids:

@@ -111,9 +111,9 @@ class Prompter:
         counted nor truncated. Raises EngineError, EndpointError, StorageError, TemplateError, or
         BadValueError if the prompt does not fit the context.
         """
-        can_be_asked = sending or not chat.template or self._connections.is_ready(endpoint)
+        is_reachable = sending or not chat.template or self._connections.is_ready(endpoint)
         template = await self._found(chat, endpoint)
-        size = await self._context_size(chat, endpoint, model) if can_be_asked else None
+        size = await self._context_size(chat, endpoint, model) if is_reachable else None
         fitted = None
         if size is not None:
             room = size - int(parameters.number("max_tokens", _DEFAULT_MAX_TOKENS))
@@ -123,7 +123,7 @@ class Prompter:
         if stop:
             parameters = parameters.set("stop", stop)
         left_out = ""
-        if rendered.bos and can_be_asked and await self._adds_bos(endpoint, rendered.bos):
+        if rendered.bos and is_reachable and await self._adds_bos(endpoint, rendered.bos):
             left_out, rendered = rendered.bos, rendered.without_bos()
         request = Request(TextPrompt(rendered.prompt), model, parameters)
         return ChatRequest(request, rendered, stop, fitted, size, left_out)

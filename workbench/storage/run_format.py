@@ -154,14 +154,14 @@ def _request_to_tables(run: Run) -> dict[str, Any]:
     unasked = [name for name, of in _ALWAYS_SENT.items() if name in body and of not in values]
     if _read_request(_without(body, unasked)) == run.request:
         return {"unasked": unasked, **tables}
-    return {**tables, "asked": _asked(run.request, body)}
+    return {**tables, "asked": _requested(run.request, body)}
 
 
 def _without(body: JsonObject, names: Sequence[str]) -> JsonObject:
     return {key: value for key, value in body.items() if key not in names}
 
 
-def _asked(request: Request, body: JsonObject) -> _Requested:
+def _requested(request: Request, body: JsonObject) -> _Requested:
     return _Requested(
         request.model if request.model != body.get("model", "") else None,
         prompt_to_json(request.prompt) if request.prompt != _read_prompt(body.get("prompt", "")) else None,

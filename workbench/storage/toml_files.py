@@ -192,8 +192,8 @@ def _message(table: Mapping[str, Any], kind: Any) -> str:
 def _wanted(schema: Mapping[str, Any], key: tuple[str, ...] = ()) -> str:
     """Describe the valid values of a JSON schema."""
     match schema:
-        case {"title": str(words)}:
-            return words
+        case {"title": str(title)}:
+            return title
         case {"anyOf": [first, *_]}:
             return _wanted(first, key)
         case {"enum": names}:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 from workbench.domain.display import one_line
 from workbench.domain.divergence import distinguishing
 from workbench.domain.measures import Measure, Summary, spread, summarise
-from workbench.domain.parameter_values import format_value
+from workbench.domain.parameter_values import format_value, value_or_unset
 from workbench.domain.parameters import ParameterValue
 from workbench.domain.prompt import Prompt, prompt_to_editor
 from workbench.domain.request import Request
@@ -51,7 +51,7 @@ class Layout:
         rows = tuple(map(format_value, down.values))
         return Layout("Sweep", about, down.field, rows, across or Layout.ONE_COLUMN, sweep.repeats)
 
-    def places(self, row: int, column: int) -> range:
+    def indices_of(self, row: int, column: int) -> range:
         """Return the indices of a cell's runs."""
         first = (row * len(self.across) + column) * self.repeats
         return range(first, first + self.repeats)
@@ -155,7 +155,7 @@ class Grid(Comparison):
         """Return a measure of each finished answer of a cell, skipping answers without it."""
         found = (
             summary.value(measure)
-            for index in self.layout.places(row, column)
+            for index in self.layout.indices_of(row, column)
             for summary in self._summarised(index)
         )
         return [value for value in found if value is not None]
@@ -225,7 +225,7 @@ def saved_grid(workspace: Workspace, group: RunGroup) -> Grid:
     return Grid(workspace, *_table(group, runs, endpoints))
 
 
-_Placed: TypeAlias = tuple[Layout, Sequence[Column], Sequence[Run]]
+_GridParts: TypeAlias = tuple[Layout, Sequence[Column], Sequence[Run]]
 """A layout, and the settings and the run of each of its positions."""
 
 
@@ -233,7 +233,7 @@ def _sweep(
     runs: Sequence[Run],
     varied: Mapping[str, Sequence[ParameterValue | None]],
     endpoints: EndpointList,
-) -> _Placed:
+) -> _GridParts:
     """Arrange the runs of a sweep; of two varied fields, the one that changes faster is across."""
     fields = list(varied)
     first = runs[0].request.parameters
@@ -246,47 +246,47 @@ def _sweep(
         [None] if "seed" in fields else sorted(seeds, key=lambda seed: seed if isinstance(seed, int) else -1)
     )
     by_cell = {run.request.parameters: run for run in runs}
-    placed, columns = [], []
+    ordered_runs, columns = [], []
     for values in product(*(varied[field] for field in fields)):
         for number, seed in enumerate(repeats, 1):
             changes = dict(zip(fields, values, strict=True)) | ({} if "seed" in fields else {"seed": seed})
             parameters = first.set_all(changes)
             run = by_cell.get(parameters) or _unsent(runs[0], runs[0].request._replace(parameters=parameters))
-            names = [f"{field} {_word(value)}" for field, value in zip(fields, values, strict=True)]
+            names = [f"{field} {value_or_unset(value)}" for field, value in zip(fields, values, strict=True)]
             names += [f"{number} of {len(repeats)}"] if len(repeats) > 1 else []
-            placed.append(run)
+            ordered_runs.append(run)
             columns.append(replace(made, title=" · ".join(names), parameters=parameters))
-    across = tuple(f"{field} {_word(value)}" for field in fields[1:] for value in varied[field])
+    across = tuple(f"{field} {value_or_unset(value)}" for field in fields[1:] for value in varied[field])
     layout = Layout(
         "Sweep",
         prompt_to_editor(runs[0].request.prompt),
         fields[0],
-        tuple(map(_word, varied[fields[0]])),
+        tuple(map(value_or_unset, varied[fields[0]])),
         across or Layout.ONE_COLUMN,
         len(repeats),
     )
-    return layout, columns, placed
+    return layout, columns, ordered_runs
 
 
-def _table(group: RunGroup, runs: Sequence[Run], endpoints: EndpointList) -> _Placed:
+def _table(group: RunGroup, runs: Sequence[Run], endpoints: EndpointList) -> _GridParts:
     """Arrange runs as a row per prompt and a column per setting; for a single prompt, a row per setting."""
     prompts = group.prompts
     settings = {_settings_of(run): run for run in reversed(runs)}
     ordered = sorted(settings.values(), key=runs.index)
     names = _names(ordered)
     by_cell: dict[tuple[Prompt, object], Run] = {(run.request.prompt, _settings_of(run)): run for run in runs}
-    placed, columns = [], []
+    ordered_runs, columns = [], []
     for prompt in prompts:
         for name, example in zip(names, ordered, strict=True):
             found = by_cell.get((prompt, _settings_of(example)))
             run = found or _unsent(example, example.request._replace(prompt=prompt))
-            placed.append(run)
+            ordered_runs.append(run)
             columns.append(saved_column(SavedRun(name, run), endpoints))
     if len(prompts) == 1:
         about = prompt_to_editor(prompts[0])
-        return Layout("Compare", about, "settings", names, Layout.ONE_COLUMN), columns, placed
+        return Layout("Compare", about, "settings", names, Layout.ONE_COLUMN), columns, ordered_runs
     rows = tuple(map(prompt_to_editor, prompts))
-    return Layout("Prompt set", group.about, "prompt", rows, names), columns, placed
+    return Layout("Prompt set", group.about, "prompt", rows, names), columns, ordered_runs
 
 
 def _settings_of(run: Run) -> tuple[str, str, str, object]:
@@ -302,10 +302,6 @@ def _names(runs: Sequence[Run]) -> tuple[str, ...]:
         preset if is_clear else " · ".join([preset, *fields, *([run.endpoint] if not fields else [])])
         for run, preset, fields in zip(runs, presets, differing, strict=True)
     )
-
-
-def _word(value: ParameterValue | None) -> str:
-    return "unset" if value is None else format_value(value)
 
 
 def _unsent(like: Run, request: Request) -> Run:

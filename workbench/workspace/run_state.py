@@ -94,7 +94,7 @@ def figures_of(run: Run, choice: int | None = None) -> str:
     """Format the figures of a run or of a choice: `done · hit max_tokens · 110 tok · 62 tok/s · ppl 1.6`."""
     choices = [answer for answer in run.ordered if choice is None or answer.index == choice]
     parts = ["…" if run.outcome is None else "done" if run.outcome is Outcome.COMPLETE else run.outcome.value]
-    parts += sorted({finish_words(run, answer.finish_reason) for answer in choices if answer.finish_reason})
+    parts += sorted({finish_text(run, answer.finish_reason) for answer in choices if answer.finish_reason})
     count = (
         completion_tokens(run) if choice is None else sum(len(answer) - answer.echoed for answer in choices)
     )
@@ -116,7 +116,7 @@ def figures_of(run: Run, choice: int | None = None) -> str:
     return " · ".join(parts)
 
 
-def finish_words(run: Run, reason: str) -> str:
+def finish_text(run: Run, reason: str) -> str:
     """Describe a finish reason; one without a description is shown as received."""
     match reason:
         case "length":

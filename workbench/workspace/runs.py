@@ -240,8 +240,8 @@ class Runs(Sequence[Run]):
     def _remove(self, step: RemoveRuns) -> RestoreRuns:
         gone = {run.id for run in step.runs}
         ids = [*(run.id for run in self._all), ""]
-        places = tuple((run, ids[at + 1]) for at, run in enumerate(self._all) if run.id in gone)
-        for run, _ in places:
+        removed = tuple((run, ids[at + 1]) for at, run in enumerate(self._all) if run.id in gone)
+        for run, _ in removed:
             if run.is_running:
                 self._undone.add(run.id)
                 if run is self.activity.run:
@@ -252,7 +252,7 @@ class Runs(Sequence[Run]):
         self._notify(RunsChanged())
         if step.is_branch:
             self._select_origin(step.runs[0])
-        return RestoreRuns(places, step.is_branch)
+        return RestoreRuns(removed, step.is_branch)
 
     def _select_origin(self, branch: Run) -> None:
         """Select the token of the parent run at which a branch starts."""

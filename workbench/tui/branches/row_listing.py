@@ -25,7 +25,7 @@ from workbench.tui.commands.table import bindings_at
 from workbench.tui.fixed_width import fit
 from workbench.tui.popups.heading_row import HeadingRow
 from workbench.tui.popups.picker import RowList
-from workbench.workspace.run_state import finish_words
+from workbench.workspace.run_state import finish_text
 
 _MOST_SURPRISAL = 99.0
 """Nats of mean surprisal at which the perplexity is capped to fit its column."""
@@ -46,7 +46,7 @@ def ending_of(run: Run, choice: Choice, width: int) -> str:
     """Return how a choice ended: in words if the row is wide enough, else the endpoint's finish reason."""
     if (reason := choice.finish_reason) is None:
         return "…" if run.is_running else "—"
-    return finish_words(run, reason) if width >= _WIDE else one_line(reason, 12)
+    return finish_text(run, reason) if width >= _WIDE else one_line(reason, 12)
 
 
 def figure_columns(choice: Choice | None, ending: str, width: int) -> str:

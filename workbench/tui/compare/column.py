@@ -25,7 +25,7 @@ from workbench.runner.compare_plan import Column
 from workbench.tui.fixed_width import fit, percent
 from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript import Section
-from workbench.workspace.run_state import RunState, finish_words
+from workbench.workspace.run_state import RunState, finish_text
 
 _WIDTHS = {
     "tokens": 5,
@@ -107,7 +107,7 @@ def figures_of_summary(run: Run, summary: Summary, *, priced: bool) -> Figures:
         "perplexity": figure(summary.perplexity, ".2f"),
         "mean logprob": figure(summary.mean_logprob, ".3f"),
         "distinct-2": figure(summary.distinct_2, ".2f"),
-        "ended": finish_words(run, summary.finish_reason) if summary.finish_reason else "—",
+        "ended": finish_text(run, summary.finish_reason) if summary.finish_reason else "—",
         "cost": figure(summary.cost, ".6f"),
     }
     return _in_order(_progress(summary.tokens, run) | figures, priced)

@@ -117,7 +117,7 @@ class GridScreen(ResultScreen[Adopted | None]):
 
     def _cell_text(self, row: int, column: int) -> str:
         """Return a cell's value, or the state of its runs."""
-        grid, indices = self._grid, self._grid.layout.places(row, column)
+        grid, indices = self._grid, self._grid.layout.indices_of(row, column)
         busiest = next((index for index in indices if grid.runs[index].is_running), None)
         if busiest is None:
             return show_spread(grid.values(row, column, self._measure)) or grid.state(indices[0]).glyph
@@ -173,7 +173,7 @@ class GridScreen(ResultScreen[Adopted | None]):
         names = [f"{layout.corner} {layout.rows[cursor.row]}", *layout.across[column : column + 1]]
         title = " · ".join(one_line(name, LABEL_CELLS) for name in names)
         sections = []
-        for index in layout.places(cursor.row, column):
+        for index in layout.indices_of(cursor.row, column):
             run = self._grid.runs[index]
             choice = run.ordered[0] if run.choices else None
             ended = "" if run.is_running else f" · {figures_of(run)}"
@@ -201,7 +201,7 @@ class GridScreen(ResultScreen[Adopted | None]):
         if column == 0:
             self.action_compare_row()
             return
-        indices = self._grid.layout.places(row, column - 1)
+        indices = self._grid.layout.indices_of(row, column - 1)
         if any(self._grid.runs[index].is_running for index in indices):
             self.notify("The cell is not done yet.", timeout=2)
             return
@@ -211,10 +211,10 @@ class GridScreen(ResultScreen[Adopted | None]):
         """Show the cells of this row side by side, or of the column if it is the only one."""
         layout, cursor = self._grid.layout, self.table.cursor
         if len(layout.across) > 1:
-            cells = [layout.places(cursor.row, index) for index in range(len(layout.across))]
+            cells = [layout.indices_of(cursor.row, index) for index in range(len(layout.across))]
             current = max(cursor.column - 1, 0)
         else:
-            cells = [layout.places(index, 0) for index in range(len(layout.rows))]
+            cells = [layout.indices_of(index, 0) for index in range(len(layout.rows))]
             current = cursor.row
         first = max(0, min(current - MOST_COLUMNS // 2, len(cells) - MOST_COLUMNS))
         shown = [indices[0] for indices in cells[first : first + MOST_COLUMNS]]
