@@ -44,7 +44,6 @@ from workbench.tui.key_queue import KeyQueue
 from workbench.tui.main.output_pane import OutputPane
 from workbench.tui.main.prompt_editor import PromptEditor
 from workbench.tui.main.screen import MainScreen
-from workbench.tui.main.sparkline import Sparkline
 from workbench.tui.motion import hold_cursor, is_reduced
 from workbench.tui.painting import paint_directly
 from workbench.tui.terminal import (
@@ -63,8 +62,6 @@ from workbench.tui.theme.token_colours import (
     theme_for,
     token_styles,
 )
-from workbench.tui.tokens.legend import Legend
-from workbench.tui.tokens.token_view import TokenView
 from workbench.tui.tokens.transcript_view import TranscriptView
 from workbench.workspace.services import Services
 from workbench.workspace.workspace import Workspace
@@ -129,14 +126,9 @@ class WorkbenchApp(App[int]):
 
     def _use_styles(self) -> None:
         """Draw the tokens on all screens in the styles of the current theme."""
-        self.token_styles = styles = self._styles_now()
+        self.token_styles = self._styles_now()
         for screen in self.screen_stack:
-            for view in screen.query(TranscriptView):
-                view.token_styles = styles
-            for legend in screen.query(Legend):
-                legend.token_styles = styles
-            for bars in screen.query(Sparkline):
-                bars.token_styles = styles
+            screen.query("TranscriptView, Legend, Sparkline").refresh()
 
     def _fatal_error(self) -> None:
         """Print a traceback without values, which may contain a key."""
@@ -255,9 +247,6 @@ class WorkbenchApp(App[int]):
     def use_thresholds(self, thresholds: Thresholds) -> None:
         """Change which tokens are notable, in every token view and at the next start."""
         self.thresholds = thresholds
-        for screen in self.screen_stack:
-            for view in screen.query(TokenView):
-                view.thresholds = thresholds
         surprising, low_coverage = exp(-thresholds.surprising), thresholds.low_coverage
         self._remember(replace(self._state, surprising=surprising, low_coverage=low_coverage))
 

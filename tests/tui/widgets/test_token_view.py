@@ -62,6 +62,7 @@ class ViewApp(App[None]):
     """A view alone on the screen, and what it says."""
 
     token_styles = STYLES
+    thresholds = Thresholds()
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,6 +81,12 @@ class ViewApp(App[None]):
 
     def _note_following(self, is_following: bool) -> None:
         self.followed.append(is_following)
+
+
+def app_of(view: TokenView) -> ViewApp:
+    """The application of a view."""
+    assert isinstance(view.app, ViewApp)
+    return view.app
 
 
 @asynccontextmanager
@@ -320,10 +327,10 @@ async def test_brackets_go_to_surprising_tokens_by_a_threshold() -> None:
         view.move_cursor("r", 3)
         await pilot.press("left_square_bracket")
         assert view.cursor == ("r", 2)
-        view.thresholds = Thresholds(surprising=5.0)
+        app_of(view).thresholds = Thresholds(surprising=5.0)
         await pilot.press("left_square_bracket")
         assert view.cursor == ("r", 2)
-        view.thresholds = Thresholds(surprising=1.0)
+        app_of(view).thresholds = Thresholds(surprising=1.0)
         await pilot.press("left_square_bracket")
         assert view.cursor == ("r", 0)
         await pilot.press("right_square_bracket")
@@ -453,7 +460,8 @@ async def test_another_theme_repaints_in_place() -> None:
         await pilot.pause()
         before = lines(view)
         other = Style(color="color(55)")
-        view.token_styles = replace(STYLES, levels=(other, other, other, other, other))
+        app_of(view).token_styles = replace(STYLES, levels=(other, other, other, other, other))
+        view.refresh()
         assert lines(view) == before
         assert cells_in(view, 55).startswith("line 20")
 

@@ -23,6 +23,7 @@ from workbench.tui.grid.cell_table import LABEL_CELLS, CellTable, TableCell
 from workbench.tui.popups.heading_row import HeadingRow
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.result_screen import ResultScreen
+from workbench.tui.theme.token_colours import styles_of
 from workbench.tui.tokens.transcript import Section
 from workbench.tui.tokens.transcript_view import TranscriptView
 from workbench.workspace.comparison import MOST_COLUMNS, Comparison
@@ -106,7 +107,7 @@ class GridScreen(ResultScreen[Adopted | None]):
     def _show_cells(self) -> None:
         """Update the cells: the texts of those that changed, and the colours of all."""
         edges = level_edges(self._grid.means(self._measure))
-        table, styles = self.table, self.answer.token_styles
+        table, styles = self.table, styles_of(self.app)
         changed, across = self._grid.changed(), len(self._grid.layout.across)
         cells = []
         for index, mean in enumerate(self._grid.cell_means(self._measure)):
@@ -133,7 +134,7 @@ class GridScreen(ResultScreen[Adopted | None]):
         means = self._grid.means(self._measure)
         edges = level_edges(means)
         ends = [*edges, *(mean for mean in means[-1:] if mean not in edges)]
-        for end, style in zip(ends, self.answer.token_styles.levels, strict=False):
+        for end, style in zip(ends, styles_of(self.app).levels, strict=False):
             parts += [Text(f" ≤ {end:.3g} ", style=style), Text(" ")]
         if not means:
             parts.append(Text(self._nothing()))

@@ -1,1 +1,1 @@
-"""The main screen and what is asked over it."""
+"""The main screen and its flows."""

@@ -52,7 +52,7 @@ class ErrorBlock(Vertical):
     def show(self, failure: Failure, where: str, field: str = "", *, was_sent: bool = True) -> None:
         """Show a failure that happened at `where`, such as an endpoint; `field` names the invalid parameter.
 
-        Hints to retry or to change the endpoint are shown only if the request was sent.
+        The hint to change the endpoint is shown only if the request was sent, to retry also with a `field`.
         """
         if not self.children:
             self._fill()

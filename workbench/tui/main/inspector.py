@@ -147,10 +147,10 @@ class Inspector(Static, can_focus=True):
         offset = event.get_content_offset(self)
         if offset is None or not 0 <= (row := offset.y - self._first_row) < len(self._rows):
             return
-        again = row == self._row and event.chain > 1
+        is_double_click = row == self._row and event.chain > 1
         self._row = row
         self._draw()
-        if again:
+        if is_double_click:
             self.action_choose()
 
     # --- drawing -----------------------------------------------------------------------------------------

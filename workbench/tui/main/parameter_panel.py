@@ -222,10 +222,10 @@ class ParameterPanel(Vertical, can_focus=True):
         row = event.screen_y - lines.region.y
         if event.widget is not lines or not 0 <= row < len(ROWS) or not self._finish():
             return
-        again = row == self._row and event.chain > 1
+        is_double_click = row == self._row and event.chain > 1
         self._row = row
         self._draw()
-        if again:
+        if is_double_click:
             self.action_edit()
 
     @on(FieldEditor.Changed)

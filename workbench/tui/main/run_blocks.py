@@ -1,4 +1,4 @@
-"""The runs of a transcript as they are shown: those that were sent together are one block, folded or not."""
+"""The runs of the transcript, with runs that were sent together in a foldable group."""
 
 from __future__ import annotations
 

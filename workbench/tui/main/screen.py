@@ -247,8 +247,9 @@ class MainScreen(Screen[None]):
     def _show_settings(self) -> None:
         workspace, panel = self._workspace, self.parameters
         preset = workspace.drafting.preset
-        made = preset.applied_to(workspace.drafting.parameters) if preset is not None else None
-        panel.set_parameters(workspace.drafting.parameters, made, preset.name if preset is not None else "")
+        parameters = workspace.drafting.parameters
+        applied = preset.applied_to(parameters) if preset is not None else None
+        panel.set_parameters(parameters, applied, preset.name if preset is not None else "")
         endpoint = workspace.drafting.endpoint
         panel.limits = endpoint.limits
         tokenizer = partial(token_ids, workspace.services, endpoint)
@@ -282,9 +283,9 @@ class MainScreen(Screen[None]):
         self.footer.running = False
         # The run may have started the local model, which can tokenize now.
         self.count_prompt()
-        again = commands_of(self.app)["run"].first_key
+        key = commands_of(self.app)["run"].first_key
         lacks = self._workspace.runs.lacks(run)
-        self.legend.note = f"{again} offers to send one request for each" if lacks else ""
+        self.legend.note = f"{key} offers to send one request for each" if lacks else ""
         self.header.model = self._workspace.drafting.requested_model or run.model
         if run.outcome is Outcome.ERROR and run.error is not None:
             endpoint = activity.endpoint

@@ -7,15 +7,13 @@ from itertools import pairwise
 from math import isnan, log
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.message import Message
-from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.domain.choice import Choice
-from workbench.tui.theme.token_colours import NO_COLOURS, TokenStyles, styles_of
+from workbench.tui.theme.token_colours import styles_of
 
 _BARS = "▁▂▃▄▅▆▇█"
 _FULL = -log(0.01)
@@ -76,8 +74,6 @@ class Sparkline(Widget):
     Sparkline { height: 1; width: 1fr; }
     """
 
-    token_styles: reactive[TokenStyles] = reactive(NO_COLOURS)
-
     class Jumped(Message):
         """A bar was clicked."""
 
@@ -90,10 +86,6 @@ class Sparkline(Widget):
         super().__init__()
         self._peaks: Peaks | None = None
         self._position: int | None = None
-
-    def on_mount(self) -> None:
-        """Use the token styles of the application's theme."""
-        self.token_styles = styles_of(self.app)
 
     def show(self, choice: Choice | None, position: int | None = None) -> None:
         """Show a choice, and highlight the bar of the token at `position`."""
@@ -112,15 +104,11 @@ class Sparkline(Widget):
         if self._peaks is None or y:
             return Strip.blank(width, base)
         edges = edges_of(len(self._peaks.choice), width)
-        segments = [
-            Segment(_bar(peak), self._style(base, start, stop))
-            for peak, (start, stop) in zip(self._peaks.over(width), pairwise(edges), strict=True)
-        ]
+        styles, position, segments = styles_of(self.app), self._position, list[Segment]()
+        for peak, (start, stop) in zip(self._peaks.over(width), pairwise(edges), strict=True):
+            is_marked = position is not None and start <= position < stop
+            segments.append(Segment(_bar(peak), base + (styles.cursor if is_marked else styles.figures)))
         return Strip(segments).adjust_cell_length(width, base)
-
-    def _style(self, base: Style, start: int, stop: int) -> Style:
-        marked = self._position is not None and start <= self._position < stop
-        return base + (self.token_styles.cursor if marked else self.token_styles.figures)
 
     def on_click(self, event: events.Click) -> None:
         """Request to jump to the clicked bar."""

@@ -12,7 +12,7 @@ from textual.widget import Widget
 from workbench.domain.display import one_line
 from workbench.domain.token_levels import FIXED, Mode, Scale, legend
 from workbench.tui.fixed_width import fit
-from workbench.tui.theme.token_colours import NO_COLOURS, TokenStyles, styles_of
+from workbench.tui.theme.token_colours import styles_of
 
 
 class Legend(Widget):
@@ -21,21 +21,16 @@ class Legend(Widget):
     ALLOW_SELECT = False
     DEFAULT_CSS = "Legend { height: 1; }"
 
-    token_styles: reactive[TokenStyles] = reactive(NO_COLOURS)
     mode: reactive[Mode] = reactive(Mode.FITTED)
     scale: reactive[Scale] = reactive(FIXED)
     """The probability scale of the answer under the cursor."""
     note = reactive("")
     """A note on the newest answer."""
 
-    def on_mount(self) -> None:
-        """Use the token styles of the application's theme."""
-        self.token_styles = styles_of(self.app)
-
     def render_line(self, y: int) -> Strip:
         """Paint the row."""
         base = self.rich_style
-        styles = self.token_styles
+        styles = styles_of(self.app)
         muted = base + styles.figures
         samples = styles.of(self.mode)
         if samples is styles.shades:

@@ -60,14 +60,14 @@ class TokenView(TranscriptView):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self.thresholds = Thresholds()
-        """Which tokens are notable."""
         self._column: int | None = None
         self._selecting_from: Cursor | None = None
 
-    def on_mount(self) -> None:
-        """Use the thresholds of the application."""
-        self.thresholds = getattr(self.app, "thresholds", self.thresholds)
+    @property
+    def thresholds(self) -> Thresholds:
+        """Which tokens are notable, as the application sets it."""
+        thresholds: Thresholds = getattr(self.app, "thresholds", Thresholds())
+        return thresholds
 
     def move_cursor(self, key: str, position: int) -> None:
         """Move the cursor to a token and scroll to it. Raises KeyError if there is no such token."""
@@ -186,7 +186,7 @@ class TokenView(TranscriptView):
         await self.find_next(step)
 
     def action_select(self, unit: Literal["token", "line", "end"], step: int) -> None:
-        """Extend the selection by a token, a row, or to the end of the answer, and move the cursor there."""
+        """Extend the selection by a token, a row, or to an end of the answer, and move the cursor there."""
         transcript, cursor = self._transcript, self._cursor
         if cursor is None:
             return

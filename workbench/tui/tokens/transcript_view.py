@@ -19,7 +19,7 @@ from textual.timer import Timer
 
 from workbench.domain.scoring import SecondScoring
 from workbench.domain.token_levels import Mode
-from workbench.tui.theme.token_colours import NO_COLOURS, TokenStyles, styles_of
+from workbench.tui.theme.token_colours import NO_COLOURS, styles_of
 from workbench.tui.tokens.row_painter import PaintOptions, paint
 from workbench.tui.tokens.selection import selected_span, selected_text
 from workbench.tui.tokens.text_search import Search
@@ -48,8 +48,6 @@ class TranscriptView(ScrollView, can_focus=True):
     """
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False, repaint=False)
     """The scrollbar is always visible, so that a new row does not lay out the screen again."""
-    token_styles: reactive[TokenStyles] = reactive(NO_COLOURS)
-    """The styles of tokens, titles and cursor; set when the theme changes."""
     mode: reactive[Mode] = reactive(Mode.FITTED)
     """What the colours show."""
     whitespace = reactive(False)
@@ -73,10 +71,6 @@ class TranscriptView(ScrollView, can_focus=True):
         self._settling: Timer | None = None
         self._thumb = (0, 0)
         self._drawing = False
-
-    def on_mount(self) -> None:
-        """Use the token styles of the application's theme."""
-        self.token_styles = styles_of(self.app)
 
     # --- sections ----------------------------------------------------------------------------------------
 
@@ -274,7 +268,7 @@ class TranscriptView(ScrollView, can_focus=True):
         """Read the paint options from the attributes, and discard cached rows if they changed."""
         options = PaintOptions(
             self.rich_style,
-            self.token_styles,
+            styles_of(self.app),
             self.mode,
             self.whitespace,
             self.boundaries,
