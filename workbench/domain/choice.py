@@ -114,30 +114,6 @@ class Columns(NamedTuple):
 class Choice:
     """One answer: its tokens and its finish reason."""
 
-    __slots__ = (
-        "_alternative_ends",
-        "_alternative_entries",
-        "_alternative_ids",
-        "_alternative_logprobs",
-        "_alternative_raws",
-        "_entries",
-        "_fewest",
-        "_ids",
-        "_known",
-        "_raws",
-        "_starts",
-        "_text",
-        "_vocabulary",
-        "at",
-        "echoed",
-        "finish_reason",
-        "index",
-        "length",
-        "logprobs",
-        "revision",
-        "top_logprobs",
-    )
-
     def __init__(self, index: int, top_logprobs: int | None = None) -> None:
         self.index = index
         """prompt_number * n + choice_number."""
