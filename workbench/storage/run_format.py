@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, TypeAlias
 
+import msgspec
 from msgspec import Meta, Struct
 
 from workbench.domain.choice import Choice, ReceivedToken
@@ -18,7 +19,7 @@ from workbench.domain.run import Failure, Outcome, Parent, Run, Usage
 from workbench.domain.split import SentPart, Split
 from workbench.storage.token_columns import MOST_SECONDS, columns_from_table, columns_to_table
 from workbench.storage.toml_files import EPOCH, BadField, in_utc, record, table_of, unknown
-from workbench.storage.toml_text import sound, toml_column, toml_string, toml_table
+from workbench.storage.toml_text import sound, toml_column, toml_table
 
 _ALWAYS_SENT = {"max_tokens": "max_tokens", "stream": "stream", "stream_options": "include_usage"}
 """Body fields sent even if unset, with their parameters; `unasked` of a run lists those that were unset."""
@@ -40,12 +41,9 @@ def _run_lines(run: Run) -> Iterator[str]:
     yield RUN_MARK.decode()
     yield from toml_table(header_to_table(run), "runs")
     for choice in run.ordered:
-        yield f"\n[[runs.choices]]\nindex = {choice.index}\n"
-        if choice.finish_reason is not None:
-            yield f"finish_reason = {toml_string(choice.finish_reason)}\n"
-        if choice.echoed:
-            yield f"echoed = {choice.echoed}\n"
-        yield f"text = {toml_string(choice.text)}\n"
+        table = _Choice(choice.index, choice.finish_reason, choice.echoed, choice.text)
+        yield "\n[[runs.choices]]\n"
+        yield from toml_table(table_of(table, "index", "text"))
     for choice in run.ordered:
         if len(choice):
             yield f"\n[[runs.tokens]]\nchoice = {choice.index}\n"
@@ -230,7 +228,7 @@ def _request_of(file: _Run, sent: JsonObject) -> Request:
     except BadValueError as error:
         raise BadField(f"what a run asked for: {error.title}") from None
     model = sent.get("model", "") if requested.model is None else requested.model
-    prompt = sent.get("prompt", "") if requested.prompt is None else _json(requested.prompt)
+    prompt = sent.get("prompt", "") if requested.prompt is None else msgspec.to_builtins(requested.prompt)
     return Request(_read_prompt(prompt), str(model), parameters)
 
 
@@ -245,7 +243,7 @@ def add_columns(choice: Choice, table: Mapping[str, object]) -> None:
 def plain_table(table: JsonObject) -> tuple[dict[str, JsonValue], dict[str, str]]:
     """Split a JSON object into the part that TOML can hold, and JSON texts of the values with a null."""
     plain = {key: value for key, value in table.items() if not holds_null(value)}
-    as_json = {key: json.dumps(_plain(value)) for key, value in table.items() if key not in plain}
+    as_json = {key: json.dumps(value, default=dict) for key, value in table.items() if key not in plain}
     return plain, as_json
 
 
@@ -254,27 +252,13 @@ def json_table(table: Mapping[str, object], as_json: Mapping[str, object] | None
 
     Raises BadField if such a text is not JSON.
     """
-    joined = {key: _json(value) for key, value in table.items()}
+    joined: dict[str, JsonValue] = msgspec.to_builtins(table)
     for key, text in (as_json or {}).items():
         try:
             joined[key] = parse_json(str(text))
         except ValueError as error:
             raise BadField(f"{key} is not JSON: {error}") from None
     return joined
-
-
-def _plain(value: JsonValue) -> JsonValue:
-    if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, (list, tuple)) else value
-
-
-def _json(value: object) -> JsonValue:
-    if isinstance(value, Mapping):
-        return {str(key): _json(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_json(inner) for inner in value]
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
 def with_runs(body: bytes, old: Run | None, new: Sequence[Run]) -> bytes | None:
