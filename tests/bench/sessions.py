@@ -18,7 +18,7 @@ from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
 from workbench.domain.session import Session
-from workbench.storage.export_text import to_json_lines
+from workbench.storage.json_lines import to_json_lines
 from workbench.storage.session_store import SessionStore
 
 _ROUNDS = 5

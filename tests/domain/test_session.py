@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.domain.builders import choice_of, run_of
 from workbench.domain.run import Parent, Run
-from workbench.domain.session import Session, branches, lineage, subtree
+from workbench.domain.run_tree import branches, lineage, subtree
+from workbench.domain.session import Session
 
 
 def _run(name: str, parent: str = "") -> Run:

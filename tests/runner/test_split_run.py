@@ -23,8 +23,8 @@ from workbench.domain.split import NOT_SPLIT, Split, left_out
 from workbench.runner.connections import Connections
 from workbench.runner.replayed_run import Replay
 from workbench.runner.split_run import Quirks, offer_split
-from workbench.storage.export_text import to_json_lines
 from workbench.storage.journal import Increments
+from workbench.storage.json_lines import to_json_lines
 from workbench.storage.session_store import SessionStore
 
 APART = Split(choices=True)

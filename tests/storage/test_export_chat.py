@@ -7,8 +7,8 @@ import json
 from tests.domain.builders import choice_of, run_of
 from workbench.domain.conversation import Chat, Turn, Turns
 from workbench.domain.session import Session
-from workbench.storage.export_text import to_json_lines, to_markdown
-from workbench.storage.import_runs import runs_from_json_lines
+from workbench.storage.export_text import to_markdown
+from workbench.storage.json_lines import runs_from_json_lines, to_json_lines
 
 
 def _talk() -> Session:

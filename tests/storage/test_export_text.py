@@ -25,8 +25,8 @@ from workbench.domain.session import Session
 from workbench.runner.import_curl import curl_from_text
 from workbench.storage.export_curl import to_curl, to_python
 from workbench.storage.export_html_svg import to_html, to_svg
-from workbench.storage.export_text import run_facts, to_json_lines, to_markdown, to_text
-from workbench.storage.import_runs import runs_from_json_lines
+from workbench.storage.export_text import run_facts, to_markdown, to_text
+from workbench.storage.json_lines import runs_from_json_lines, to_json_lines
 from workbench.storage.run_format import run_to_toml
 from workbench.storage.session_file import parse_session
 

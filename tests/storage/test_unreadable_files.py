@@ -15,8 +15,8 @@ from workbench.storage.check_progress import CheckProgress
 from workbench.storage.config import config_file, load_config, load_state
 from workbench.storage.endpoint_list import endpoints_folder, load_endpoints
 from workbench.storage.files import Folders
-from workbench.storage.import_runs import runs_from_json_lines
 from workbench.storage.journal import read_journal
+from workbench.storage.json_lines import runs_from_json_lines
 from workbench.storage.presets import load_presets, presets_folder, read_preset
 from workbench.storage.probes import load_probe, probe_file
 from workbench.storage.prompt_sets import read_prompts

@@ -15,7 +15,8 @@ from workbench.domain.request import Request
 from workbench.runner.chat_request import ChatRequest
 from workbench.tui.chat.chat_header import gauge_of
 from workbench.tui.compare.flow import other_sessions
-from workbench.tui.popups.picker import Box, Picker
+from workbench.tui.popups.picker import Picker
+from workbench.tui.popups.popup import Box
 from workbench.tui.wire.screen import WireScreen
 
 

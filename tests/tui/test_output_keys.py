@@ -21,7 +21,7 @@ from workbench.domain.token_levels import Mode, legend
 from workbench.storage.config import load_state
 from workbench.storage.session_file import load_demo
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.main.flow import read_probability
+from workbench.tui.main.thresholds import read_probability
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Picker
 from workbench.tui.popups.question import Form

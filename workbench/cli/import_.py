@@ -16,7 +16,7 @@ from workbench.domain.session import Draft
 from workbench.runner.import_curl import draft_from_curl, is_curl
 from workbench.storage.endpoint_list import load_endpoints
 from workbench.storage.files import Folders
-from workbench.storage.import_runs import runs_from_json_lines
+from workbench.storage.json_lines import runs_from_json_lines
 from workbench.workspace.keeper import Keeper
 
 

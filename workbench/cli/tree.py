@@ -16,7 +16,8 @@ from workbench.domain.json_values import JsonValue
 from workbench.domain.measures import summarise
 from workbench.domain.run import Run
 from workbench.domain.run_choices import shown_choice
-from workbench.domain.session import Session, branches, subtree, tree_lines
+from workbench.domain.run_tree import branches, subtree, tree_lines
+from workbench.domain.session import Session
 
 _BEGINNING = 40
 """The most tokens of an answer shown in a row."""

@@ -59,6 +59,11 @@ class Parameters:
         """Whether the response should repeat the prompt before the completion (`echo`)."""
         return self.extra.get("echo") is True
 
+    @property
+    def max_tokens(self) -> int:
+        """The maximum number of tokens per choice, which is always sent."""
+        return int(self.number("max_tokens", 0))
+
     def number(self, name: str, default: float) -> float:
         """Return a number field's sent value, or the default."""
         value = self.sent(name)
@@ -193,7 +198,7 @@ class Request(NamedTuple):
     def billed_tokens(self) -> int:
         """The maximum number of tokens generated and billed: prompts × max(n, best_of) × max_tokens."""
         each = max(self.parameters.number("n", 1), self.parameters.number("best_of", 1))
-        return int(count_prompts(self.prompt) * each * self.parameters.number("max_tokens", 16))
+        return int(count_prompts(self.prompt) * each * self.parameters.max_tokens)
 
 
 def _plain(value: ParameterValue) -> JsonValue:

@@ -19,8 +19,6 @@ from workbench.domain.request import Parameters, Request
 from workbench.domain.run import Run
 from workbench.runner.connections import Connections
 
-_DEFAULT_MAX_TOKENS = 16
-"""Default of `max_tokens` in the API."""
 _BYTES_A_TOKEN = 3
 """Estimated bytes per token without a tokenizer; low, so as to truncate too much and not too little."""
 
@@ -116,7 +114,7 @@ class Prompter:
         size = await self._context_size(chat, endpoint, model) if is_reachable else None
         fitted = None
         if size is not None:
-            room = size - int(parameters.number("max_tokens", _DEFAULT_MAX_TOKENS))
+            room = size - parameters.max_tokens
             fitted = await self._fitted(conversation, template, endpoint, room, chat.when_full)
         rendered = await self._renderer.render(template, fitted.conversation if fitted else conversation)
         stop = rendered.stop[: FIELDS["stop"].most] if parameters.get("stop") is None else ()

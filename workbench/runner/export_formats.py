@@ -13,7 +13,8 @@ from workbench.domain.run import Run
 from workbench.domain.session import Session
 from workbench.storage.export_curl import KEY_VARIABLE, to_curl, to_python
 from workbench.storage.export_html_svg import to_html, to_svg
-from workbench.storage.export_text import to_json_lines, to_markdown, to_text
+from workbench.storage.export_text import to_markdown, to_text
+from workbench.storage.json_lines import to_json_lines
 
 _Exported = TypeVar("_Exported", Session, Run)
 

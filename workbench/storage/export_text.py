@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterator
 
 from workbench.domain.choice import Choice
-from workbench.domain.conversation import conversation_to_json
 from workbench.domain.display import plural, visible
 from workbench.domain.figures import completion_tokens
-from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.measures import summarise
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.run import Run
@@ -42,16 +39,6 @@ def chat_to_markdown(session: Session) -> str:
     if left := len(turns.all) - len(path):
         lines.append(f"\nIn other branches: {plural(left, 'more turn')}; their runs are below.\n")
     return "".join(lines)
-
-
-def messages_of(session: Session) -> Mapping[str, list[dict[str, str]]]:
-    """Return the messages up to and including each answer, by the id of the answer's run."""
-    found: dict[str, list[dict[str, str]]] = {}
-    for turn in session.chat.turns.all:
-        if turn.run:
-            path = session.chat.turns.ending_with(turn.id).path()
-            found[turn.run] = conversation_to_json(session.chat.conversation(path, session.variables))
-    return found
 
 
 def _figures(run: Run | None) -> Iterator[str]:
@@ -158,62 +145,3 @@ def answer_figures(run: Run, choice: Choice) -> list[str]:
     if summary.perplexity is not None:
         figures.append(f"perplexity {summary.perplexity:.2f}")
     return figures
-
-
-def to_json_lines(session: Session) -> str:
-    """Return one line per run: the response in the API's format, with the request.
-
-    Runs of a conversation also have its `messages`, up to and including the answer.
-    """
-    messages = messages_of(session)
-    lines = [
-        {**_run_to_json(run), **({"messages": messages[run.id]} if run.id in messages else {})}
-        for run in session.runs
-    ]
-    return "".join(json.dumps(line) + "\n" for line in lines)
-
-
-def _run_to_json(run: Run) -> dict[str, JsonValue]:
-    record: dict[str, JsonValue] = {
-        "id": run.response_id or run.id,
-        "object": "text_completion",
-        "created": run.created if run.created is not None else int(run.started.timestamp()),
-        "model": run.model or run.request.model,
-        "choices": [_choice_to_json(choice) for choice in run.ordered],
-        # A split request is exported as the single request that it was split from.
-        "request": run.request.body() if run.parts else run.bodies[0],
-        "endpoint": run.endpoint,
-        "run": run.id,
-        "started": run.started.isoformat(),
-        "outcome": run.outcome.value if run.outcome else None,
-    }
-    if run.parts:
-        record["requests"] = list(run.bodies)
-    if run.usage is not None:
-        record["usage"] = asdict(run.usage)
-    return record
-
-
-def _choice_to_json(choice: Choice) -> JsonObject:
-    tops: list[JsonValue] = [
-        {text: _finite(logprob) for text, logprob, *_ in choice.alternatives_of(index)} or None
-        for index in range(len(choice))
-    ]
-    logprobs: JsonObject = {
-        "tokens": choice.texts(),
-        "token_logprobs": [_finite(choice.logprob_of(index)) for index in range(len(choice))],
-        "top_logprobs": tops,
-        "text_offset": [choice.start_of(index) for index in range(len(choice))],
-    }
-    return {
-        "text": choice.text,
-        "index": choice.index,
-        "finish_reason": choice.finish_reason,
-        "logprobs": logprobs,
-        "arrived": list(choice.at),
-    }
-
-
-def _finite(logprob: float | None) -> float | None:
-    # JSON has no infinity; llama.cpp and vLLM write -9999 instead.
-    return -9999.0 if logprob == float("-inf") else logprob

@@ -17,7 +17,7 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.run import Run
 from workbench.domain.run_choices import shown_choice
-from workbench.domain.session import branches, lineage, subtree, tree_lines
+from workbench.domain.run_tree import branches, lineage, subtree, tree_lines
 from workbench.tui.branches.row_listing import RowListing, end_of, figure_columns, fit_short, on_one_line
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at

@@ -24,7 +24,7 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.fixed_width import fit
 from workbench.tui.popups.heading_row import HeadingRow
-from workbench.tui.popups.picker import RowList
+from workbench.tui.popups.popup import RowList
 from workbench.workspace.run_state import finish_text
 
 _MOST_SURPRISAL = 99.0

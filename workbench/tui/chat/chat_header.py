@@ -21,7 +21,7 @@ def gauge_of(made: ChatRequest) -> Content | None:
     fitted, size = made.left_out, made.context
     if fitted is None or size is None:
         return None
-    used = fitted.tokens + int(made.request.parameters.number("max_tokens", 16))
+    used = fitted.tokens + made.request.parameters.max_tokens
     mark, style = "", "$text-muted"
     if fitted.dropped:
         mark, style = f"▲ {plural(len(fitted.dropped), 'turn')} left out  ", "bold $text-warning"

@@ -17,7 +17,7 @@ stop | escape | Stop | | 1; yields
     Close the top dialog, or stop the run.
 
 # every screen
-help | f1 ? | Help | main.flow:show_help | 2
+help | f1 ? | Help | main.help:show_help | 2
     The keys of this pane or screen.
 
 # anywhere
@@ -91,7 +91,7 @@ choose_model | | Model | endpoints.flow:choose_model
     Choose the model from the endpoint's list, or type its name.
 probe | | Probe | probe.flow:probe
     Find out which parameters the endpoint supports.
-choose_theme | | Theme | main.flow:choose_theme
+choose_theme | | Theme | main.theme_picker:choose_theme
     Choose a theme; the one under the cursor is shown.
 branch_ids | | Branch ids | branches.flow:branch_ids
     Send branches as token ids where they are known, or as text again.
@@ -159,9 +159,9 @@ toggle_whitespace | w | Whitespace
     Show spaces, tabs and line ends.
 toggle_boundaries | b | Boundaries
     Underline every other token, to see where each ends.
-surprise_threshold | | Surprise threshold | main.flow:surprise_threshold
+surprise_threshold | | Surprise threshold | main.thresholds:surprise_threshold
     Set the probability below which [ and ] stop at a token.
-coverage_threshold | | Coverage threshold | main.flow:coverage_threshold
+coverage_threshold | | Coverage threshold | main.thresholds:coverage_threshold
     Set the top-k mass below which < and > stop.
 find | / | Find | | 6
     Find a text in the output.
@@ -173,7 +173,7 @@ choices | l | Choices | branches.flow:choices
     List the choices of the run with their figures.
 wire | e | Raw traffic | wire.flow:wire
     Show the last request as sent, and each raw event beside its tokens.
-run_list | L | Runs | branches.flow:run_list
+run_list | L | Runs | run.run_list:run_list
     List all runs; find one by its text, preset, endpoint or model.
 replay_run | p | Replay run | app.flow('replay') | pane
     Replay the run under the cursor.
@@ -181,7 +181,7 @@ rerun | r | Re-run | compare.flow:rerun
     Send the same request again and compare the answers token by token.
 compare_runs | v | Compare saved runs | compare.flow:compare_runs
     Compare saved runs of this session or another side by side; nothing is sent.
-delete_run | x delete | Delete | branches.flow:delete_run
+delete_run | x delete | Delete | run.run_list:delete_run
     Delete the run from the session (u undoes).
 
 # comparison or sweep

@@ -26,13 +26,14 @@ from workbench.runner.compare_plan import (
 )
 from workbench.storage.session_file import read_runs
 from workbench.storage.sessions_folder import Library
-from workbench.tui.branches.flow import run_item, send_branch
+from workbench.tui.branches.flow import send_branch
 from workbench.tui.compare.choose_columns import choose_columns, endpoint_of, with_seeds
 from workbench.tui.compare.screen import Adopted, CompareScreen, RerunScreen
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.multi_picker import MultiPicker, Selection
 from workbench.tui.popups.picker import Item, Late, Picker
 from workbench.tui.popups.result_screen import ResultScreen
+from workbench.tui.run.run_list import run_item
 from workbench.workspace.comparison import LEAST_COLUMNS, MOST_COLUMNS, Comparison
 from workbench.workspace.costs import cost_of, cost_of_jobs
 from workbench.workspace.rerun import Rerun

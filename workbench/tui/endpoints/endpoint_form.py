@@ -19,7 +19,7 @@ from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.inputs import LineInput
 from workbench.tui.popups.heading_row import HeadingRow
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.picker import Popup
+from workbench.tui.popups.popup import Popup
 
 _HEADINGS = {
     "name": "Where",

@@ -26,7 +26,8 @@ from workbench.tui.endpoints.endpoint_form import EndpointForm
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.popups.heading_row import HeadingRow
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.picker import Item, Picker, RowList
+from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.popups.popup import RowList
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.workspace.services import Services
 

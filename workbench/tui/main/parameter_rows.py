@@ -94,7 +94,7 @@ class ParameterRows(NamedTuple):
         """The most tokens that a request may generate; empty if it is for a single completion."""
         parameters = self.parameters
         n, best_of = parameters.number("n", 1), parameters.number("best_of", 1)
-        each, most = int(max(n, best_of)), int(parameters.number("max_tokens", 16))
+        each, most = int(max(n, best_of)), parameters.max_tokens
         if each * self.prompts <= 1:
             return ""
         factors = [f"{self.prompts} prompts"] * (self.prompts > 1)

@@ -115,7 +115,7 @@ class PromptEditor(ExactTextArea):
         problem = self.problem if len(self.text) <= _LOOK_AT else ""
         parts = []
         if self._counted is not None:
-            problem = self._counted.problem(int(drafting.parameters.number("max_tokens", 16))) or problem
+            problem = self._counted.problem(drafting.parameters.max_tokens) or problem
             parts.append(f"{self._counted.tokens:,} tok")
         if problem:
             parts.insert(0, f"! {one_line(problem, 60)}")

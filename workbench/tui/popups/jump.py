@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.geometry import Offset
 from textual.widgets import Label
 
-from workbench.tui.popups.picker import Popup
+from workbench.tui.popups.popup import Popup
 
 LETTERS = "asdfghjklqwertyuiopzxcvbnmASDFGHJKLQWERTYUIOPZXCVBNM"
 

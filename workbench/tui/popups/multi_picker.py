@@ -16,7 +16,8 @@ from workbench.domain.display import one_line
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.fixed_width import pad
-from workbench.tui.popups.picker import Box, Item, Popup, RowList
+from workbench.tui.popups.picker import Item
+from workbench.tui.popups.popup import Box, Popup, RowList
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from workbench.domain.errors import WorkbenchError
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.inputs import ExactTextArea, LineInput
-from workbench.tui.popups.picker import Box, Popup
+from workbench.tui.popups.popup import Box, Popup
 
 
 class Question(Popup[bool]):

@@ -23,7 +23,8 @@ from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.external_editor import edited_text, with_editor
 from workbench.tui.editor.inputs import ExactTextArea
 from workbench.tui.flows import FlowContext
-from workbench.tui.popups.picker import Box, Item, Picker, Popup
+from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.popups.popup import Box, Popup
 from workbench.tui.popups.question import Form, FormLine
 from workbench.tui.tokenizing import has_tokenizer, no_tokenizer
 

@@ -28,7 +28,7 @@ from workbench.tui.editor.inputs import LineInput
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.popups.heading_row import HeadingRow
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.picker import RowList
+from workbench.tui.popups.popup import RowList
 from workbench.tui.popups.question import LinePopup
 from workbench.tui.popups.result_screen import ResultScreen
 

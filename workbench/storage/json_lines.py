@@ -1,18 +1,91 @@
-"""Import runs from JSON Lines."""
+"""Sessions as JSON Lines: one run a line, in the API's format; written for exports and read for imports."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from itertools import repeat
 
 from workbench.domain.choice import Alternative, Choice, ReceivedToken
+from workbench.domain.conversation import conversation_to_json
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.json_values import JsonObject, JsonValue, parse_json
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run, Usage
+from workbench.domain.session import Session
 from workbench.storage.token_columns import are_times
 from workbench.storage.toml_files import in_utc
+
+
+def messages_of(session: Session) -> Mapping[str, list[dict[str, str]]]:
+    """Return the messages up to and including each answer, by the id of the answer's run."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for turn in session.chat.turns.all:
+        if turn.run:
+            path = session.chat.turns.ending_with(turn.id).path()
+            found[turn.run] = conversation_to_json(session.chat.conversation(path, session.variables))
+    return found
+
+
+def to_json_lines(session: Session) -> str:
+    """Return one line per run: the response in the API's format, with the request.
+
+    Runs of a conversation also have its `messages`, up to and including the answer.
+    """
+    messages = messages_of(session)
+    lines = [
+        {**_run_to_json(run), **({"messages": messages[run.id]} if run.id in messages else {})}
+        for run in session.runs
+    ]
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def _run_to_json(run: Run) -> dict[str, JsonValue]:
+    record: dict[str, JsonValue] = {
+        "id": run.response_id or run.id,
+        "object": "text_completion",
+        "created": run.created if run.created is not None else int(run.started.timestamp()),
+        "model": run.model or run.request.model,
+        "choices": [_choice_to_json(choice) for choice in run.ordered],
+        # A split request is exported as the single request that it was split from.
+        "request": run.request.body() if run.parts else run.bodies[0],
+        "endpoint": run.endpoint,
+        "run": run.id,
+        "started": run.started.isoformat(),
+        "outcome": run.outcome.value if run.outcome else None,
+    }
+    if run.parts:
+        record["requests"] = list(run.bodies)
+    if run.usage is not None:
+        record["usage"] = asdict(run.usage)
+    return record
+
+
+def _choice_to_json(choice: Choice) -> JsonObject:
+    tops: list[JsonValue] = [
+        {text: _finite(logprob) for text, logprob, *_ in choice.alternatives_of(index)} or None
+        for index in range(len(choice))
+    ]
+    logprobs: JsonObject = {
+        "tokens": choice.texts(),
+        "token_logprobs": [_finite(choice.logprob_of(index)) for index in range(len(choice))],
+        "top_logprobs": tops,
+        "text_offset": [choice.start_of(index) for index in range(len(choice))],
+    }
+    return {
+        "text": choice.text,
+        "index": choice.index,
+        "finish_reason": choice.finish_reason,
+        "logprobs": logprobs,
+        "arrived": list(choice.at),
+    }
+
+
+def _finite(logprob: float | None) -> float | None:
+    # JSON has no infinity; llama.cpp and vLLM write -9999 instead.
+    return -9999.0 if logprob == float("-inf") else logprob
 
 
 def runs_from_json_lines(text: str) -> list[Run]:
