@@ -11,7 +11,6 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 import pytest
-from httpcore import AnyIOBackend
 
 from tests.client.loopback import DONE, answering, event, serving
 from workbench.client.chunk_merging import JoiningBackend
@@ -158,7 +157,7 @@ async def test_a_request_that_is_cancelled_in_the_tls_handshake_closes_its_conne
 
 async def test_a_read_that_is_cancelled_closes_its_connection() -> None:
     async with silent() as (port, spoken_to, left):
-        stream = await JoiningBackend(AnyIOBackend()).connect_tcp("127.0.0.1", port)
+        stream = await JoiningBackend().connect_tcp("127.0.0.1", port)
         await stream.write(b"\x05\x01\x00")
         reading = asyncio.create_task(stream.read(4096))
         await spoken_to.wait()
@@ -182,7 +181,7 @@ async def test_a_write_that_is_cancelled_closes_its_connection() -> None:
         writer.close()
 
     async with await asyncio.start_server(connected, "127.0.0.1", 0) as server:
-        stream = await JoiningBackend(AnyIOBackend()).connect_tcp(*server.sockets[0].getsockname())
+        stream = await JoiningBackend().connect_tcp(*server.sockets[0].getsockname())
         await stream.write(bytes(64 << 20))
         writing = asyncio.create_task(stream.read(4096))
         await reached.wait()

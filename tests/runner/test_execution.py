@@ -382,7 +382,7 @@ async def test_a_wire_log_has_the_exchange_without_the_key() -> None:
     body = event("a", finish_reason="stop") + DONE
     async with talking(answering(body)) as (connections, server):
         await connections.send(server.endpoint(key=EnvironmentKey("SOME_KEY")), a_run(), wire=wire)
-    assert b"".join(chunk for _, chunk in wire.chunks) == body
+    assert wire.answer == body
     assert wire.status == 200
     assert wire.url == f"{server.base_url}/completions"
     assert wire.body == server.requests[0].body

@@ -8,17 +8,11 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Iterable
 from contextlib import suppress
 from enum import Enum, auto
-from typing import cast
+from typing import Any, cast
 
-from httpcore import (
-    SOCKET_OPTION,
-    AsyncNetworkBackend,
-    AsyncNetworkStream,
-    WriteError,
-)
+from httpcore import AnyIOBackend, AsyncNetworkStream, WriteError
 
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding:[ \t]*chunked[ \t]*\r\n", re.IGNORECASE)
 _INTERIM = re.compile(rb"HTTP/1\.[01] 1\d\d")
@@ -98,28 +92,12 @@ class ChunkJoiner:
         self._state, self._kept = _State.THROUGH, b""
 
 
-class JoiningBackend(AsyncNetworkBackend):
-    """Wraps another backend, and merges the chunks received."""
+class JoiningBackend(AnyIOBackend):
+    """Connects with streams that merge the chunks received."""
 
-    def __init__(self, inner: AsyncNetworkBackend) -> None:
-        self._inner = inner
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 (the library's own signature)
-        local_address: str | None = None,
-        socket_options: Iterable[SOCKET_OPTION] | None = None,
-    ) -> AsyncNetworkStream:
+    async def connect_tcp(self, *arguments: Any, **options: Any) -> AsyncNetworkStream:
         """Connect to a host, and wrap the stream."""
-        return JoiningStream(
-            await self._inner.connect_tcp(host, port, timeout, local_address, socket_options)
-        )
-
-    async def sleep(self, seconds: float) -> None:
-        """Sleep, using the wrapped backend."""
-        await self._inner.sleep(seconds)
+        return JoiningStream(await super().connect_tcp(*arguments, **options))
 
 
 class JoiningStream(AsyncNetworkStream):

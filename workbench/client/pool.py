@@ -7,9 +7,8 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import NamedTuple
 
-from httpcore import AnyIOBackend, AsyncConnectionInterface, AsyncConnectionPool, Origin, Proxy
+from httpcore import AsyncConnectionInterface, AsyncConnectionPool, Origin, Proxy
 
 from workbench.client.chunk_merging import JoiningBackend
 
@@ -17,11 +16,6 @@ _KEPT_SECONDS = 4.0
 """Seconds to keep an idle connection; less than 5, after which many servers close it."""
 _REST_SECONDS = 0.05
 _MOST_KEPT = 128
-
-
-class _Idle(NamedTuple):
-    connection: AsyncConnectionInterface
-    since: float
 
 
 class Pool:
@@ -37,9 +31,10 @@ class Pool:
 
     def __init__(self, ssl_context: ssl.SSLContext | None, proxy: Proxy | None) -> None:
         self._factory = AsyncConnectionPool(
-            ssl_context=ssl_context, proxy=proxy, network_backend=JoiningBackend(AnyIOBackend())
+            ssl_context=ssl_context, proxy=proxy, network_backend=JoiningBackend()
         )
-        self._idle: deque[_Idle] = deque()
+        self._idle: deque[tuple[AsyncConnectionInterface, float]] = deque()
+        """Each with the time since when it is idle; the one unused for longest is the first."""
 
     @asynccontextmanager
     async def connection(self, origin: Origin) -> AsyncGenerator[AsyncConnectionInterface]:
@@ -49,15 +44,15 @@ class Pool:
             yield connection
         finally:
             if connection.is_available() and len(self._idle) < _MOST_KEPT:
-                self._idle.append(_Idle(connection, time.monotonic()))
+                self._idle.append((connection, time.monotonic()))
             else:
                 await connection.aclose()
 
     async def _take(self, origin: Origin) -> AsyncConnectionInterface:
         """Return an idle connection, the one unused for longest, or a new connection."""
         rest = 0.0 if origin.scheme == b"https" else _REST_SECONDS
-        while self._idle and (rested := time.monotonic() - self._idle[0].since) >= rest:
-            connection = self._idle.popleft().connection
+        while self._idle and (rested := time.monotonic() - self._idle[0][1]) >= rest:
+            connection = self._idle.popleft()[0]
             is_kept = rested < _KEPT_SECONDS and not connection.has_expired()
             if is_kept and connection.can_handle_request(origin):
                 return connection
@@ -67,4 +62,4 @@ class Pool:
     async def aclose(self) -> None:
         """Close the idle connections."""
         while self._idle:
-            await self._idle.popleft().connection.aclose()
+            await self._idle.popleft()[0].aclose()

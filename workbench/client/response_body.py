@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from msgspec import Struct
+
 from workbench.client.alignment import align
 from workbench.client.byte_encoding import Encoding, whole
 from workbench.client.dialect import ChoicePart, Reading, read_fast
@@ -37,24 +39,21 @@ MOST_BYTES = 128 * 1024 * 1024
 """Maximum bytes of one event, or of an answer that is not streamed."""
 
 
-class _ChoiceState:
+class _ChoiceState(Struct):
     """The parser's state of one choice between two events."""
 
-    __slots__ = ("encoding", "finished", "half", "has_logprobs", "incomplete", "is_off", "texts")
-
-    def __init__(self) -> None:
-        self.incomplete = b""
-        """The incomplete UTF-8 sequence at the end of the tokens."""
-        self.encoding: Encoding | None = None
-        """Encoding of the tokens' names; None until a name reveals it."""
-        self.is_off = False
-        """Whether listed tokens did not match the text."""
-        self.half = ""
-        """The first half of a surrogate pair that waits for the second half."""
-        self.texts: list[str] = []
-        """The text so far, until logprobs are received: those of all text may follow at the end."""
-        self.has_logprobs = False
-        self.finished: str | None = None
+    incomplete: bytes = b""
+    """The incomplete UTF-8 sequence at the end of the tokens."""
+    encoding: Encoding | None = None
+    """Encoding of the tokens' names; None until a name reveals it."""
+    is_off: bool = False
+    """Whether listed tokens did not match the text."""
+    half: str = ""
+    """The first half of a surrogate pair that waits for the second half."""
+    texts: list[str] = []
+    """The text so far, until logprobs are received: those of all text may follow at the end."""
+    has_logprobs: bool = False
+    finished: str | None = None
 
 
 class ResponseBody:

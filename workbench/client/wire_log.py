@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -72,14 +72,6 @@ class WireLog:
     def is_whole(self) -> bool:
         """Whether the whole answer is kept."""
         return len(self.answer) == self.size
-
-    @property
-    def chunks(self) -> Iterator[tuple[float, bytes]]:
-        """The kept chunks, each with its seconds since the request."""
-        start = 0
-        for end, at in zip(self._ends, self._times, strict=True):
-            yield at, bytes(self.answer[start:end])
-            start = end
 
     @property
     def count(self) -> int:

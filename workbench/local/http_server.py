@@ -96,25 +96,19 @@ class HttpServer:
             next(idle, task).cancel()
 
 
+@dataclass(eq=False, slots=True)
 class _Connection:
     """One client's connection, which carries one request at a time."""
 
-    def __init__(
-        self,
-        app: CompletionsApp,
-        limits: ClientLimits,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
-        self._app = app
-        self._limits = limits
-        self._reader = reader
-        self._writer = writer
-        self._http = h11.Connection(h11.SERVER)
-        self.is_idle = True
-        """Whether it waits for its client to send a request or the remainder of one."""
-        self.is_ending = False
-        """Whether the current request is the last."""
+    _app: CompletionsApp
+    _limits: ClientLimits
+    _reader: asyncio.StreamReader
+    _writer: asyncio.StreamWriter
+    _http: h11.Connection = field(default_factory=lambda: h11.Connection(h11.SERVER))
+    is_idle: bool = True
+    """Whether it waits for its client to send a request or the remainder of one."""
+    is_ending: bool = False
+    """Whether the current request is the last."""
 
     @property
     def is_last_request(self) -> bool:
