@@ -269,7 +269,7 @@ def test_the_terminals_colours_are_found(
 
 def test_terminals_with_few_colours_get_the_theme_made_for_them() -> None:
     for depth in (ColourDepth.SIXTEEN, ColourDepth.NONE):
-        assert theme_for("light", depth, THEMES, "dark").is_ansi
-    assert theme_for("light", ColourDepth.EIGHT_BIT, THEMES, "dark").name == "light"
-    assert theme_for("nord", ColourDepth.TRUE, THEMES, "dark").name == "nord"
-    assert theme_for("gone", ColourDepth.TRUE, THEMES, "dark").name == "dark"
+        assert theme_for("light", depth, THEMES).is_ansi
+    assert theme_for("light", ColourDepth.EIGHT_BIT, THEMES).name == "light"
+    assert theme_for("nord", ColourDepth.TRUE, THEMES).name == "nord"
+    assert theme_for("gone", ColourDepth.TRUE, THEMES).name == "dark"

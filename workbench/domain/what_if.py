@@ -51,21 +51,25 @@ class Reshaped(NamedTuple):
         return sum(1 for probability in self.probabilities if probability)
 
 
+def sampler_order(order: Sequence[str]) -> list[str]:
+    """Return all samplers in an endpoint's order; those not named in it first, in llama.cpp's order."""
+    known = [name for name in order if name in LLAMA_ORDER]
+    return [*(name for name in LLAMA_ORDER if name not in known), *known]
+
+
 def reshape(
     logprobs: Sequence[float | None],
     sampling: Sampling,
     order: Sequence[str] = LLAMA_ORDER,
     top: int | None = None,
 ) -> Reshaped:
-    """Apply samplers to listed raw logprobs (nats), in an endpoint's order.
+    """Apply samplers to listed raw logprobs (nats), in the `sampler_order`.
 
-    Samplers not named in `order` are applied first, in llama.cpp's order. No unlisted token is assumed more
-    likely than the least likely of the `top` most likely listed ones (None: of all listed); a further token
-    may be listed only because it was chosen.
+    No unlisted token is assumed more likely than the least likely of the `top` most likely listed ones (None:
+    of all listed); a further token may be listed only because it was chosen.
     """
     state = _State(logprobs, len(logprobs) if top is None else top)
-    known = [name for name in order if name in LLAMA_ORDER]
-    for name in [*(sampler for sampler in LLAMA_ORDER if sampler not in known), *known]:
+    for name in sampler_order(order):
         match name:
             case "temperature" if sampling.temperature is not None:
                 state.heat(sampling.temperature)

@@ -96,7 +96,7 @@ class WorkbenchApp(App[int]):
         self.themes = Themes({})
         wanted = chosen_theme(services.config, self._state)
         self._load_themes(wanted, SIXTEEN_THEME, DEFAULT_THEME)
-        self.theme = theme_for(wanted, self._depth, self.themes, DEFAULT_THEME).name
+        self.theme = theme_for(wanted, self._depth, self.themes).name
         if session is None and self._state.session and Path(self._state.session).exists():
             session = Path(self._state.session)
         mode = Mode(chosen_colour_by(services.config, self._state))
@@ -122,7 +122,7 @@ class WorkbenchApp(App[int]):
             self.register_theme(theme.theme)
 
     def _styles_now(self) -> TokenStyles:
-        return token_styles(theme_for(self.theme, self._depth, self.themes, DEFAULT_THEME), self._depth)
+        return token_styles(theme_for(self.theme, self._depth, self.themes), self._depth)
 
     def _use_styles(self) -> None:
         """Draw the tokens on all screens in the styles of the current theme."""

@@ -213,7 +213,7 @@ async def test_a_trailing_blank_is_warned_of() -> None:
     app = Alone()
     async with app.run_test() as pilot:
         await pilot.press("a", "space")
-        assert "trailing blank" in subtitle(app.editor)
+        assert "trailing whitespace" in subtitle(app.editor)
         await pilot.press("b")
         assert subtitle(app.editor) == ""
 

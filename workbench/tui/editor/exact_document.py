@@ -85,22 +85,19 @@ _shown_long = lru_cache(maxsize=4)(_shown)
 
 
 class _Glyphs(dict[int, str]):
-    """Maps each character to what it is shown as; filled on first use."""
+    """Maps each code point to what it is shown as; filled on first use."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = glyph = _glyph(chr(code))
+        character = chr(code)
+        if character in (_JOINER, "\t", "\n") or not is_control(character):
+            glyph = character
+        else:
+            glyph = chr(0x2400 + code) if character < " " else _NAMED.get(character, _OTHER)
+        self[code] = glyph
         return glyph
 
 
 _GLYPHS = _Glyphs()
-
-
-def _glyph(character: str) -> str:
-    if character in (_JOINER, "\t", "\n") or not is_control(character):
-        return character
-    if character in _NAMED:
-        return _NAMED[character]
-    return chr(0x2400 + ord(character)) if character < " " else _OTHER
 
 
 class ShownLines(ExactDocument):

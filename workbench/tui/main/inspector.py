@@ -15,7 +15,7 @@ from workbench.domain.choice import Token
 from workbench.domain.display import one_line, plural, show_bytes, token_text
 from workbench.domain.figures import coverage, probability
 from workbench.domain.scoring import SecondScoring
-from workbench.domain.what_if import LLAMA_ORDER, Reshaped, Sampling, reshape
+from workbench.domain.what_if import Reshaped, Sampling, reshape, sampler_order
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.fixed_width import fit, percent
@@ -57,8 +57,8 @@ class Inspector(Static, can_focus=True):
         self._first_row = 0
         self._raw: bool | None = None
         self._sampling = Sampling()
-        self._order: Sequence[str] = LLAMA_ORDER
-        self._is_order_known = False
+        self._order: Sequence[str] = ()
+        """The order of the endpoint's samplers; empty if unknown."""
         self._echoed = 0
         self._second: SecondScoring | None = None
         self._most_rows = 0
@@ -91,8 +91,7 @@ class Inspector(Static, can_focus=True):
 
     def set_sampling(self, sampling: Sampling, order: Sequence[str] = ()) -> None:
         """Show the distribution after sampling with these parameters, applied in an endpoint's order."""
-        self._sampling, self._order = sampling, order or LLAMA_ORDER
-        self._is_order_known = bool(order)
+        self._sampling, self._order = sampling, order
         self._most_rows = 0
         self._draw()
 
@@ -248,7 +247,7 @@ class Inspector(Static, can_focus=True):
             facts.append(f"{len(token.alternatives)} listed cover {percent(covered).strip()}")
         lines += self._in_lines([*facts, _RAW[self._raw]], "$text-muted")
         if shaped is not None:
-            assumed = "" if self._is_order_known else ", in llama.cpp's order"
+            assumed = "" if self._order else ", in llama.cpp's order"
             lines.append(Content.styled(f"→ what if  {_describe(self._sampling, self._order)}", "bold"))
             lines.append(
                 Content.styled(
@@ -326,9 +325,7 @@ def _bar(mass: float, room: int) -> str:
 
 def _describe(sampling: Sampling, order: Sequence[str]) -> str:
     values = sampling._asdict()
-    # Samplers missing in the endpoint's order are applied first.
-    ordered = [*(name for name in LLAMA_ORDER if name not in order), *order]
-    names = [name for name in ordered if values.get(name) is not None]
+    names = [name for name in sampler_order(order) if values[name] is not None]
     return " → ".join(f"{name} {values[name]:g}" for name in names)
 
 

@@ -99,7 +99,7 @@ class PromptEditor(ExactTextArea):
         for number, single in enumerate(single_prompts(prompt), 1):
             if isinstance(single, TextPrompt) and single.text.endswith((" ", "\t")):
                 where = f" of text {number}" if self._workspace.drafting.kind is PromptKind.TEXTS else ""
-                return f"trailing blank at the end{where}"
+                return f"trailing whitespace{where}"
         return ""
 
     @on(TextArea.Changed)

@@ -20,6 +20,7 @@ from textual.color import Color, Lab, lab_to_rgb, rgb_to_lab
 from textual.theme import BUILTIN_THEMES
 
 from workbench.domain.token_levels import Mode
+from workbench.storage.config import DEFAULT_THEME
 from workbench.storage.theme_file import LEVELS
 from workbench.tui.theme.theme_loading import READABLE, Themes, WorkbenchTheme, adopt, contrast
 
@@ -164,7 +165,7 @@ def detect_depth(environment: Mapping[str, str], color_system: str | None) -> Co
     return ColourDepth.NONE
 
 
-def theme_for(name: str, depth: ColourDepth, themes: Themes, default: str) -> WorkbenchTheme:
+def theme_for(name: str, depth: ColourDepth, themes: Themes) -> WorkbenchTheme:
     """Return the theme of a name, or the 16-colour theme if the terminal has no more colours.
 
     Textual's own themes have names too; an unknown name gives the default.
@@ -173,7 +174,7 @@ def theme_for(name: str, depth: ColourDepth, themes: Themes, default: str) -> Wo
         name = SIXTEEN_THEME
     if name not in themes.themes and name in BUILTIN_THEMES:
         return adopt(BUILTIN_THEMES[name])
-    return themes.themes.get(name) or themes.themes[default]
+    return themes.themes.get(name) or themes.themes[DEFAULT_THEME]
 
 
 def token_styles(theme: WorkbenchTheme, depth: ColourDepth) -> TokenStyles:
