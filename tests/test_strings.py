@@ -8,7 +8,7 @@ from workbench.domain.measures import Measure
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.request import Request
 from workbench.domain.run import Run
-from workbench.tui.compare.column import figures_while_running
+from workbench.tui.compare.column import figures_of_run
 
 SOURCE = '''
 """Not this docstring of a module."""
@@ -25,6 +25,6 @@ def test_only_what_a_person_reads_is_listed() -> None:
 
 
 def test_figures_have_the_same_names_on_the_screen_and_on_the_command_line() -> None:
-    labels = {label for label, _ in figures_while_running(Run(Request(TextPrompt(""))), priced=True)}
+    labels = {label for label, _ in figures_of_run(Run(Request(TextPrompt(""))), None, priced=True)}
     assert labels == set(SUMMARY_HEADS)
     assert {measure.value for measure in Measure} < labels

@@ -16,6 +16,7 @@ from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
 from workbench.storage.files import Folders
 from workbench.storage.probes import load_probe, save_probe
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.probe.screen import ProbeScreen
 
 
@@ -41,7 +42,9 @@ async def test_what_would_be_sent_is_told_first_and_each_finding_is_shown() -> N
         assert "at most 22 tiny requests, of at most 12 tokens a choice" in said(screen, "now")
         assert toy.bodies == []
         await pilot.press("enter")
+        assert "Esc Stop" in screen.query_one(KeyRow).render().plain
         await until(pilot, lambda: said(screen, "now").startswith("Done"))
+        assert "Esc Close" in screen.query_one(KeyRow).render().plain
         assert len(toy.bodies) <= 22
         rows = [[str(cell) for cell in screen.table.get_row_at(at)] for at in range(screen.table.row_count)]
         assert ["–", "min_p"] in [row[:2] for row in rows]

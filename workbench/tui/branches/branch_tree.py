@@ -20,6 +20,7 @@ from workbench.domain.run_choices import shown_choice
 from workbench.domain.run_tree import branches, lineage, subtree, tree_lines
 from workbench.tui.branches.row_listing import RowListing, end_of, figure_columns, fit_short, on_one_line
 from workbench.tui.commands.command import Where
+from workbench.tui.commands.keymap import key_of
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.fixed_width import fit
 from workbench.tui.flows import FlowContext, asks
@@ -287,7 +288,7 @@ class TreeScreen(ResultScreen[Run]):
         self.show_rows()
         name = one_line(row.run.name, 40) or f"run {row.number}"
         more = f" and {len(pruned) - 1} more" if len(pruned) > 1 else ""
-        self.notify(f"Pruned {name}{more}; u restores it.", timeout=5)
+        self.notify(f"Pruned {name}{more}; {key_of(self.app, 'undo_prune')} restores it.", timeout=5)
 
     def action_undo(self) -> None:
         """Undo the last change."""

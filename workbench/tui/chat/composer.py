@@ -8,7 +8,7 @@ from textual.widgets import TextArea
 
 from workbench.domain.conversation import Turn
 from workbench.domain.display import one_line
-from workbench.tui.commands.keymap import commands_of
+from workbench.tui.commands.keymap import key_of
 from workbench.tui.editor.inputs import ExactTextArea
 from workbench.workspace.chat_session import ChatSession
 
@@ -76,8 +76,9 @@ class Composer(ExactTextArea):
     def describe(self) -> None:
         """Update the frame: what is being edited, the key that sends it, and the prefill of the answer."""
         number = 0 if self.editing is None else len(self._chat.before(self.editing)) + 1
-        self.border_title = Content(f"Edit turn {number} · Esc cancels" if number else "Message")
-        parts = [f"{commands_of(self.app)['say'].first_key} sends · Enter starts a new line"]
+        cancel = f"Edit turn {number} · {key_of(self.app, 'leave_chat')} cancels"
+        self.border_title = Content(cancel if number else "Message")
+        parts = [f"{key_of(self.app, 'say')} sends · Enter starts a new line"]
         if self._chat.prefill:
             parts.insert(0, f"the answer begins {one_line(repr(self._chat.prefill), 30)}")
         self.border_subtitle = Content(" · ".join(parts))

@@ -22,6 +22,7 @@ from workbench.tui.chat.chat_header import FULL, ChatHeader, gauge_of
 from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.turns_pane import TurnsPane
 from workbench.tui.commands.command import Where
+from workbench.tui.commands.keymap import key_of
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks, flows_of
 from workbench.tui.main.inspector import Inspector
@@ -155,7 +156,7 @@ class ChatScreen(ResultScreen[str]):
         if (gauge := gauge_of(made)) is not None:
             self.about.gauge = gauge
             self.show_about()
-        dropped = frozenset(made.left_out.dropped) if made.left_out is not None else frozenset[int]()
+        dropped = made.left_out.dropped if made.left_out is not None else range(0)
         if dropped != self.turns.left_out:
             self.turns.left_out = dropped
             self.turns.show_turns()
@@ -330,7 +331,8 @@ class ChatScreen(ResultScreen[str]):
         """Return whether turns can be changed now; if not, show why."""
         is_free = not (self.answering.is_running or self.is_preparing)
         if not is_free:
-            self.show_problem("An answer is streaming: stop it with Esc, or wait for its end.")
+            key = key_of(self.app, "leave_chat")
+            self.show_problem(f"An answer is streaming: stop it with {key}, or wait for its end.")
         return is_free
 
     def action_other_branch(self, step: int) -> None:
@@ -355,7 +357,7 @@ class ChatScreen(ResultScreen[str]):
             after = len(self.chat.path) - self.chat.path.index(turn) - 1
             self.chat.delete(turn)
             more = f" and the {after} after it" if after else ""
-            self.notify(f"Deleted the turn{more}. u restores it.", timeout=4)
+            self.notify(f"Deleted the turn{more}. {key_of(self.app, 'turns_undo')} restores it.", timeout=4)
 
     def action_take_back(self) -> None:
         """Remove the last message and its answers; put it back into the composer if that is empty."""

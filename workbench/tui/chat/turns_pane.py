@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from textual import events, getters, on
@@ -21,6 +21,7 @@ from workbench.domain.token_levels import Mode
 from workbench.runner.chat_request import ChatRequest
 from workbench.tui.chat.turn_sections import TurnSections, key_of
 from workbench.tui.commands.command import Where
+from workbench.tui.commands.keymap import commands_of
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.main.inspector import Inspector, TokenStrip
@@ -151,7 +152,7 @@ class TurnsPane(Vertical):
         self._mode = mode
         self._sections = TurnSections(chat)
         self._folded: set[str] = set()
-        self.left_out: Collection[int] = frozenset()
+        self.left_out = range(0)
         """The indices of turns that the next prompt leaves out."""
         self.current: int | None = None
         """The index of the turn that keys apply to; None for the last one."""
@@ -270,7 +271,8 @@ class TurnsPane(Vertical):
         if turn is None or choice is None:
             return None
         if int(key.partition(":")[2]) < len(self._chat.runs_of(turn)) - 1:
-            why = "This part was generated before the answer was continued: show that branch with < first."
+            keys = commands_of(self.app)["other_branch"].key_label
+            why = f"This part is older than the answer's continuation: show that branch with {keys} first."
             self.post_message(self.NotDone(why))
             return None
         alternatives = choice.token(position).alternatives

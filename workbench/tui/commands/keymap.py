@@ -56,6 +56,11 @@ def commands_of(app: App[object]) -> CommandTable:
     return table if isinstance(table, CommandTable) else OWN_KEYS
 
 
+def key_of(app: App[object], id: str) -> str:
+    """Return the first key of a command as shown to a person, to name it in a text."""
+    return commands_of(app)[id].first_key
+
+
 def with_keys(wanted: Mapping[str, str]) -> CommandTable:
     """Return the commands with the person's keys, given by command id and separated by commas."""
     keys_by_id: dict[str, tuple[str, ...]] = {}
@@ -97,14 +102,10 @@ def _clash(keys_by_id: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | 
             continue
         for other in commands:
             key = next((key for key in command.keys if key in other.keys), None)
-            if key is not None and other is not command and _meet(command.where, other.where):
+            wheres = {command.where, other.where}
+            if key is not None and other is not command and any(wheres <= both for both in _TOGETHER):
                 return command.id, key, other.title
     return None
-
-
-def _meet(first: Where, second: Where) -> bool:
-    """Return whether the keys of two sections may be active at the same time."""
-    return any({first, second} <= together for together in _TOGETHER)
 
 
 _TOGETHER = [

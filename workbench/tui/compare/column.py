@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from rich.cells import cell_len
 from textual import getters
@@ -95,34 +95,25 @@ class FigureGrid(Widget):
         return Content("\n").join(rows)
 
 
-def figures_while_running(run: Run, *, priced: bool) -> Figures:
-    """Return the figures, with values only for those that are cheap to compute; `priced` adds the cost."""
-    later = dict.fromkeys(("perplexity", "mean logprob", "distinct-2", "ended", "cost"), "…")
-    return _in_order(_progress(completion_tokens(run), run) | later, priced)
+def figures_of_run(run: Run, summary: Summary | None, *, priced: bool) -> Figures:
+    """Return the figures of a run; without a summary, only those that are cheap to compute have values.
 
-
-def figures_of_summary(run: Run, summary: Summary, *, priced: bool) -> Figures:
-    """Return all figures of an answer; `priced` adds the cost."""
-    figures = {
-        "perplexity": figure(summary.perplexity, ".2f"),
-        "mean logprob": figure(summary.mean_logprob, ".3f"),
-        "distinct-2": figure(summary.distinct_2, ".2f"),
-        "ended": finish_text(run, summary.finish_reason) if summary.finish_reason else "—",
-        "cost": figure(summary.cost, ".6f"),
-    }
-    return _in_order(_progress(summary.tokens, run) | figures, priced)
-
-
-def _progress(tokens: int, run: Run) -> dict[str, str]:
-    return {
-        "tokens": str(tokens),
+    `priced` adds the cost.
+    """
+    values = {
+        "tokens": str(completion_tokens(run) if summary is None else summary.tokens),
         "tok/s": figure(tokens_per_second(run), ".0f"),
         "TTFT": figure(run.first_token, ".2f", " s"),
     }
-
-
-def _in_order(figures: Mapping[str, str], priced: bool) -> Figures:
-    return [(label, figures[label]) for label in _WIDTHS if priced or label != "cost"]
+    if summary is not None:
+        values |= {
+            "perplexity": figure(summary.perplexity, ".2f"),
+            "mean logprob": figure(summary.mean_logprob, ".3f"),
+            "distinct-2": figure(summary.distinct_2, ".2f"),
+            "ended": finish_text(run, summary.finish_reason) if summary.finish_reason else "—",
+            "cost": figure(summary.cost, ".6f"),
+        }
+    return [(label, values.get(label, "…")) for label in _WIDTHS if priced or label != "cost"]
 
 
 _LABEL, _PERCENTAGE = 10, 7
@@ -221,21 +212,17 @@ class CompareColumn(Container):
         self._summed = False
         self._state: tuple[str, RunState] | None = None
         self._prompt = _end_of(prompt_to_editor(run.request.prompt))
-        self._figures = figures_while_running(run, priced=self._priced)
+        self._priced = column.endpoint.prices is not None
         self.set_class(self._priced, "-priced")
 
     def compose(self) -> ComposeResult:
         yield TokenView()
         yield DistributionView()
-        yield FigureGrid(self._figures)
+        yield FigureGrid(figures_of_run(self.run, None, priced=self._priced))
 
     def on_mount(self) -> None:
         """Show the prompt and the answer so far."""
         self.view.add_section(self._section(0, None))
-
-    @property
-    def _priced(self) -> bool:
-        return self.column.endpoint.prices is not None
 
     @property
     def choice(self) -> Choice | None:
@@ -255,15 +242,12 @@ class CompareColumn(Container):
             self._state = title, state
             self.border_title = Content(title)
             self.border_subtitle = Content.styled(str(state), f"$text-{state.tone}")
-        self._show_figures()
-
-    def _show_figures(self) -> None:
         if self.run.is_running:
-            self.grid.show(figures_while_running(self.run, priced=self._priced))
+            self.grid.show(figures_of_run(self.run, None, priced=self._priced))
         elif not self._summed and self.choice is not None:
             self._summed = True
             summary = summarise(self.run, self.choice, self.column.endpoint.prices)
-            self.grid.show(figures_of_summary(self.run, summary, priced=self._priced))
+            self.grid.show(figures_of_run(self.run, summary, priced=self._priced))
 
     def show_agreement(self, shared: int, divergence: Divergence | None) -> None:
         """Dim the first `shared` tokens, which all answers have in common, and mark the divergence."""

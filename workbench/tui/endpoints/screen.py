@@ -19,6 +19,7 @@ from workbench.runner.endpoint_test import ANNOUNCEMENT, Checked, check
 from workbench.storage.endpoint_editing import save_endpoint, texts_of
 from workbench.storage.endpoint_list import delete_endpoint, endpoint_for, profile_text, save_profile_text
 from workbench.tui.commands.command import Where
+from workbench.tui.commands.keymap import key_of
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.external_editor import edited_text, with_editor
 from workbench.tui.editor.inputs import LineInput
@@ -166,7 +167,8 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         return f"Enter uses this URL, without an API key.{known}"
 
     def _details(self, endpoint: Endpoint) -> Content:
-        waiting = Content.styled(f"Ctrl+T tests it: {ANNOUNCEMENT}.", "$text-muted")
+        key = key_of(self.app, "test_endpoint")
+        waiting = Content.styled(f"{key} tests it: {ANNOUNCEMENT}.", "$text-muted")
         note = f"\n{one_line(endpoint.note, 600)}" if endpoint.note else ""
         return Content.assemble(
             (one_line(endpoint.title or endpoint.name), "bold"),
@@ -244,7 +246,8 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         endpoint = self._endpoint(name)
         if endpoint is None:
             problem = self._services.endpoints.broken[name]
-            message = f"{problem}\nEdit the file by hand (Ctrl+O), or delete it."
+            key = key_of(self.app, "open_endpoint")
+            message = f"{problem}\nEdit the file by hand ({key}), or delete it."
             self.notify(message, title="Endpoint")
         elif "://" in endpoint.name:
             initial = Endpoint("", endpoint.base_url, key=endpoint.key)

@@ -14,6 +14,7 @@ from textual.widgets.option_list import Option
 
 from workbench.domain.display import one_line
 from workbench.tui.commands.command import Where
+from workbench.tui.commands.keymap import key_of
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.fixed_width import pad
 from workbench.tui.popups.picker import Item
@@ -128,20 +129,23 @@ class MultiPicker(Popup[Selection]):
     def action_take(self) -> None:
         """Return the selection if it has enough values."""
         if len(self._chosen) < self._least:
-            self.notify(f"Choose at least {self._least} with Space.", timeout=3)
+            key = key_of(self.app, "choose_item")
+            self.notify(f"Choose at least {self._least} with {key}.", timeout=3)
             return
         self.dismiss(self._selection)
 
     def _count(self) -> None:
-        further = [f"+ {self._can_vary}"] * bool(self._can_vary)
-        further += [f"s {self._switch[self._is_switched]}"] if self._switch is not None else []
+        toggle, take, vary, switch = (
+            key_of(self.app, id) for id in ("choose_item", "take_items", "vary_item", "switch_items")
+        )
+        further = [f"{vary} {self._can_vary}"] * bool(self._can_vary)
+        further += [f"{switch} {self._switch[self._is_switched]}"] if self._switch is not None else []
         box = self.query_one("#further", Static)
         box.display = bool(further)
         box.update(" · ".join(further))
-        caption = (
-            f"{len(self._chosen)} of {self._most} selected · Space toggle · Enter {self._take} · Esc cancel"
-        )
-        self.query_one(Box).border_subtitle = Content(caption)
+        count = f"{len(self._chosen)} of {self._most} selected"
+        keys = f"{count} · {toggle} toggle · {take} {self._take} · Esc cancel"
+        self.query_one(Box).border_subtitle = Content(keys)
 
     def _line(self, item: Item) -> Content:
         return Content.assemble(

@@ -16,6 +16,7 @@ from textual.widgets import Input, Label
 from workbench.domain.display import one_line, visible
 from workbench.domain.errors import WorkbenchError
 from workbench.tui.commands.command import Where
+from workbench.tui.commands.keymap import commands_of, key_of
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.inputs import ExactTextArea, LineInput
 from workbench.tui.popups.popup import Box, Popup
@@ -42,8 +43,8 @@ class Question(Popup[bool]):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Label(Content(visible(self._question)))
-            key = "bold $text-accent"
-            yield Label(Content.assemble(("\ny", key), f" {self._yes}   ", ("n", key), f" {self._no}"))
+            yes, no = ((key_of(self.app, id), "bold $text-accent") for id in ("yes", "no"))
+            yield Label(Content.assemble("\n", yes, f" {self._yes}   ", no, f" {self._no}"))
 
     def action_answer(self, answer: bool) -> None:
         """Close with the answer."""
@@ -160,7 +161,7 @@ class TextPopup(Popup[str]):
         self._text = text
 
     def compose(self) -> ComposeResult:
-        with Box(self._title, "Ctrl+J or F5 accept · Esc cancel"):
+        with Box(self._title, f"{commands_of(self.app)['take_text'].key_label} accept · Esc cancel"):
             yield ExactTextArea(soft_wrap=True, compact=True)
 
     def on_mount(self) -> None:

@@ -15,6 +15,7 @@ from workbench.storage.presets import (
     rename_preset,
 )
 from workbench.tui.commands.command import Where
+from workbench.tui.commands.keymap import commands_of, key_of
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.flows import FlowContext, asks
 from workbench.tui.popups.picker import Item, Picker
@@ -39,7 +40,8 @@ class PresetPicker(Picker):
         """`current` are the parameters that a preset would change; `chosen` is the name to highlight."""
         self._folders = folders
         self._current = current
-        note = "Enter · ^R rename · ^D duplicate · ^X delete · ^O import · ^S export"
+        own = [command for command in commands_of(self.app) if command.where is Where.PRESETS]
+        note = " · ".join(["Enter", *(f"{command.footer_key} {command.title.lower()}" for command in own)])
         super().__init__("Apply a preset", self._listed(), chosen=chosen, note=note)
 
     def _listed(self) -> list[Item]:
@@ -96,7 +98,8 @@ class PresetPicker(Picker):
         name, loaded = self.highlighted, load_presets(self._folders)
         if name is None or loaded.named(name).name in loaded.files:
             return name
-        message = f"{one_line(name, 40)} is built in. Duplicate it with Ctrl+D and change the copy."
+        key = key_of(self.app, "duplicate_preset")
+        message = f"{one_line(name, 40)} is built in. Duplicate it with {key} and change the copy."
         self.notify(message, title="Preset", severity="warning")
         return None
 

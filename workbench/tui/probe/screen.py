@@ -17,6 +17,7 @@ from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
 from workbench.runner.endpoint_probe import MOST_REQUESTS, MOST_TOKENS, Probing
 from workbench.storage.probes import load_probe, save_probe
 from workbench.tui.commands.command import Where
+from workbench.tui.commands.keymap import key_of
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.popups.heading_row import HeadingRow
 from workbench.tui.popups.key_row import KeyRow
@@ -49,8 +50,8 @@ class ProbeScreen(ResultScreen[None]):
         self._services = services
         self._endpoint = endpoint
         self._model = model
-        self._older = load_probe(services.folders, endpoint.name)
-        self._found = self._older
+        self._found = load_probe(services.folders, endpoint.name)
+        """The last findings, before the current requests."""
         self._probing: Probing | None = None
         self._sending: asyncio.Task[None] | None = None
         self._shown: tuple[Finding, ...] = ()
@@ -80,21 +81,20 @@ class ProbeScreen(ResultScreen[None]):
         named = endpoint.address in ("", endpoint.name)
         server = endpoint.name if named else f"{endpoint.name} ({endpoint.address})"
         target = f"{self._model} at {server}" if self._model else server
-        sentence = (
-            f"Enter sends at most {MOST_REQUESTS} tiny requests, of at most {MOST_TOKENS} tokens a choice, "
-            f"to {one_line(target, 100)}. Nothing has been sent yet."
+        return sentences(
+            f"{key_of(self.app, 'send_probe')} sends at most {MOST_REQUESTS} tiny requests, "
+            f"of at most {MOST_TOKENS} tokens a choice, to {one_line(target, 100)}",
+            "Nothing has been sent yet",
+            "" if self._found is None else f"Below is what was found on {self._found.at:%Y-%m-%d}",
         )
-        if self._older is not None:
-            sentence += f" Below is what was found on {self._older.at:%Y-%m-%d}."
-        return sentence
 
     # --- sending -----------------------------------------------------------------------------------------
 
     def action_send(self) -> None:
         """Send the requests, unless they are being sent."""
         if not self.is_probing:
-            self._found = None
             self._sending = asyncio.create_task(self._probe())
+            self._sending.add_done_callback(lambda _: self._show())
             self._show()
 
     def action_stop(self) -> None:
@@ -125,9 +125,8 @@ class ProbeScreen(ResultScreen[None]):
             self._end(f"✗ {sentences(problem.title, problem.message, problem.hint)}")
 
     def _show_request(self, number: int, description: str) -> None:
-        self._show_status(
-            f"▶ {number} of at most {MOST_REQUESTS}: {description} · Esc stops and keeps what was found"
-        )
+        stop = f"{key_of(self.app, 'stop_probe')} stops and keeps what was found"
+        self._show_status(f"▶ {number} of at most {MOST_REQUESTS}: {description} · {stop}")
         self._show()
 
     def _end(self, message: str) -> None:
@@ -136,19 +135,11 @@ class ProbeScreen(ResultScreen[None]):
         self._show_status(sentences(message, sent))
         self._probing = None
         if found is not None and found.findings:
-            self._found = found.over(self._older)
-            self._keep(self._found)
-        else:
-            self._found = self._older
-        self._show()
-
-    def _keep(self, found: Probe) -> None:
-        try:
-            save_probe(self._services.folders, found)
-        except StorageError as problem:
-            self.notify(str(problem), title="Not kept", severity="error", timeout=10)
-            return
-        self._older = found
+            self._found = found.over(self._found)
+            try:
+                save_probe(self._services.folders, self._found)
+            except StorageError as problem:
+                self.notify(str(problem), title="Not saved", severity="error", timeout=10)
 
     # --- display -----------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from workbench.runner.prompt_kinds import converted, holds_ids
 from workbench.storage.endpoint_list import EndpointList
 from workbench.storage.variable_files import load_variables
 from workbench.tui.commands.command import Where
+from workbench.tui.commands.keymap import key_of
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.external_editor import edited_text, with_editor
 from workbench.tui.editor.inputs import ExactTextArea
@@ -125,7 +126,8 @@ class CurlPopup(Popup[CurlDraft]):
         self._text = text
 
     def compose(self) -> ComposeResult:
-        with Box("Paste a curl command", "Ctrl+J import prompt and parameters · Esc cancel"):
+        keys = f"{key_of(self.app, 'take_curl')} import prompt and parameters · Esc cancel"
+        with Box("Paste a curl command", keys):
             yield ExactTextArea(self._text, soft_wrap=True, compact=True)
             yield Label(id="wrong")
 

@@ -60,9 +60,10 @@ async def delete_run(flow: FlowContext) -> None:
     if not runs:
         return
     if (group := runs.selected_group) is not None:
-        runs.remove(group.runs, f"the deletion of the {group.about}")
-        flow.app.notify(f"{plural(len(group.runs), 'run')} deleted; u restores them.", timeout=3)
-        return
-    run = runs[-1] if runs.selected is None else runs.selected.run
-    runs.remove([run], f"the deletion of run {runs.index(run) + 1}")
-    flow.app.notify("Run deleted; u restores it.", timeout=3)
+        deleted, title = group.runs, f"the {group.about}"
+    else:
+        run = runs[-1] if runs.selected is None else runs.selected.run
+        deleted, title = [run], f"run {runs.index(run) + 1}"
+    runs.remove(deleted, f"the deletion of {title}")
+    key, them = flow.commands["undo"].first_key, "it" if len(deleted) == 1 else "them"
+    flow.app.notify(f"{plural(len(deleted), 'run')} deleted; {key} restores {them}.", timeout=3)

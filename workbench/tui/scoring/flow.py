@@ -43,7 +43,8 @@ async def score_by_tokens(flow: FlowContext) -> None:
     if not await flow.confirmed(question, "send", "cancel"):
         return
     flow.release()
-    flow.app.notify(f"{plural(cost.requests, 'one-token request')}; Esc stops them", title="Scoring")
+    count, key = plural(cost.requests, "one-token request"), flow.commands["stop"].first_key
+    flow.app.notify(f"{count}; {key} stops them", title="Scoring")
     ended = asyncio.Event()
     sending = Activity(flow.services, lambda run: ended.set())
     async with flow.running(sending):

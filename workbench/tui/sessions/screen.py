@@ -23,6 +23,7 @@ from workbench.domain.errors import StorageError
 from workbench.storage.sessions_folder import Library, Listed
 from workbench.storage.trash import KEPT
 from workbench.tui.commands.command import Where
+from workbench.tui.commands.keymap import key_of
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.inputs import LineInput
 from workbench.tui.flows import FlowContext, asks
@@ -121,6 +122,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
 
     filter = getters.query_one(Input)
     options = getters.query_one(OptionList)
+    heading = getters.query_one(HeadingRow)
 
     def __init__(self, library: Library, current: Path | None) -> None:
         """`current` is the file of the open session, which cannot be deleted."""
@@ -149,7 +151,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         """Read the list in a thread."""
         self.options.can_focus = False
         self.filter.focus()
-        self._show_status("reading…")
+        self.heading.show("reading…")
         self._read()
 
     # --- the list ----------------------------------------------------------------------------------------
@@ -159,7 +161,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         try:
             self._entries, self._rows = await asyncio.to_thread(self._listed)
         except StorageError as problem:
-            self._show_status(one_line(str(problem)))
+            self.heading.show(one_line(str(problem)))
             return
         self._find(self.filter.value)
 
@@ -185,10 +187,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
             self.options.highlighted = next(wanted, 0)
         else:
             self._preview(None)
-        self._show_status(f"{len(self.shown)} of {len(self._entries)}")
-
-    def _show_status(self, status: str) -> None:
-        self.query_one(HeadingRow).show(status)
+        self.heading.show(f"{len(self.shown)} of {len(self._entries)}")
 
     @property
     def highlighted(self) -> Listed | None:
@@ -262,8 +261,8 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         self.action_move(1 if listed is not self.shown[-1] else -1)
         await self._change(partial(self._library.delete, path))
         name = one_line(listed.title or path.stem, 40)
-        message = f"{name} deleted; Ctrl+Z restores it within {KEPT.days} days."
-        self.notify(message, timeout=5)
+        key = key_of(self.app, "undelete_session")
+        self.notify(f"{name} deleted; {key} restores it within {KEPT.days} days.", timeout=5)
 
     @asks
     async def action_undelete(self, flow: FlowContext) -> None:

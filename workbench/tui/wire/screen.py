@@ -19,6 +19,7 @@ from textual.widgets import Static
 from workbench.client.wire_log import MOST_KEPT, WireEvent, WireEvents
 from workbench.domain.display import one_line, plural, token_text, visible
 from workbench.tui.commands.command import Where
+from workbench.tui.commands.keymap import key_of
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.fixed_width import fit
 from workbench.tui.popups.heading_row import HeadingRow
@@ -258,7 +259,8 @@ class WireScreen(ResultScreen[Spot]):
         text = self._raw(self.rows.cursor)
         pane = self.query_one(VerticalScroll)
         rest = len(text) - _MOST_SHOWN
-        more = f"\n… {rest:,} more characters; y copies all" if rest > 0 else ""
+        key = key_of(self.app, "copy_raw")
+        more = f"\n… {rest:,} more characters; {key} copies all" if rest > 0 else ""
         # Escaped, as a CR would overwrite the line before it.
         self.query_one("#raw", Static).update(Content(visible(text[:_MOST_SHOWN]) + more))
         pane.border_title = Content(self._title(self.rows.cursor))
