@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from math import exp, fsum, isfinite, log
 from typing import NamedTuple
 
-from workbench.domain.choice import ReceivedToken, token_bytes
+from workbench.domain.choice import Alternative, ReceivedToken, token_bytes
 
 _LEAST = 1e-6
 """The smallest remaining mass; rounded logprobs do not determine it more precisely."""
@@ -19,12 +19,10 @@ _LEAST = 1e-6
 def listed(token: ReceivedToken) -> dict[bytes, float]:
     """Return the finite logprobs (nats) reported at a token's position, by token bytes, its own included."""
     found: dict[bytes, float] = {}
-    for text, logprob, raw in (
-        *((alternative.text, alternative.logprob, alternative.raw) for alternative in token.alternatives),
-        (token.text, token.logprob, token.raw),
-    ):
-        if logprob is not None and isfinite(logprob):
-            name = token_bytes(text, raw)
+    entries: tuple[Alternative | ReceivedToken, ...] = (*token.alternatives, token)
+    for entry in entries:
+        if (logprob := entry.logprob) is not None and isfinite(logprob):
+            name = token_bytes(entry.text, entry.raw)
             found[name] = max(logprob, found.get(name, logprob))
     return found
 
@@ -68,7 +66,7 @@ class Position(NamedTuple):
 def compare_position(recorded: ReceivedToken, now: ReceivedToken) -> Position:
     """Compare the distributions at two tokens that follow the same text."""
     is_known = recorded.logprob is not None and isfinite(recorded.logprob)
-    if is_known and recorded.alternatives and _distribution(recorded) == _distribution(now):
+    if is_known and recorded.alternatives and recorded._replace(id=None) == now._replace(id=None):
         return Position(True, 1.0, 0.0, 0.0)
     first, second = listed(recorded), listed(now)
     own = token_bytes(recorded.text, recorded.raw)
@@ -83,10 +81,6 @@ def compare_position(recorded: ReceivedToken, now: ReceivedToken) -> Position:
         difference,
         divergence(first, second),
     )
-
-
-def _distribution(token: ReceivedToken) -> tuple[object, ...]:
-    return token.text, token.raw, token.logprob, token.alternatives
 
 
 @dataclass(frozen=True, slots=True)

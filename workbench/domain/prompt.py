@@ -94,10 +94,8 @@ def prompt_to_json(prompt: Prompt) -> JsonValue:
     match prompt:
         case TextPrompt(text):
             return text
-        case TextsPrompt(texts):
-            return list(texts)
-        case TokensPrompt(ids):
-            return list(ids)
+        case TextsPrompt(items) | TokensPrompt(items):
+            return list(items)
         case TokenListsPrompt(lists):
             return [list(ids) for ids in lists]
 

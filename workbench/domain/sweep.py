@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from itertools import product
+from math import prod
 
 from workbench.domain.errors import BadValueError
 from workbench.domain.parameter_values import check_value, parse_value
@@ -56,10 +57,7 @@ class Sweep:
     @property
     def size(self) -> int:
         """The number of requests."""
-        count = self.repeats
-        for axis in self.axes:
-            count *= len(axis.values)
-        return count
+        return self.repeats * prod(len(axis.values) for axis in self.axes)
 
 
 def parse_axis(text: str) -> Axis:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from math import exp, isnan, log
+from math import exp, inf, isnan, log
 from typing import Literal, NamedTuple, TypeAlias
 
 from workbench.domain.choice import Choice
@@ -142,9 +142,7 @@ def level(
             return _level(entropy(choice.alternative_logprobs_of(index), choice.listed_top), _ENTROPIES)
         case Mode.RANK:
             rank = choice.rank_of(index)
-            return (
-                len(_RANKS) if rank is not None and not rank.is_exact else _level(rank and rank.value, _RANKS)
-            )
+            return _level(rank and (rank.value if rank.is_exact else inf), _RANKS)
         case Mode.DIFFERENCE:
             return None if second is None else difference_level(second.difference(choice, index))
         case Mode.OFF:

@@ -25,23 +25,20 @@ _decode_integers = msgspec.json.Decoder(list[int]).decode
 
 def columns_to_table(columns: Columns) -> dict[str, str | list[str]]:
     """Return the columns by their names in a file, without empty ones; `at` is rounded to microseconds."""
-    table: dict[str, str | list[str]] = {"text": columns.texts}
-    if not all(map(isnan, columns.logprobs)):
-        table["logprob"] = " ".join(map(repr, columns.logprobs))
-    table["at"] = " ".join([f"{when:.6f}".rstrip("0").rstrip(".") for when in columns.at])
-    if columns.ids:
-        table["id"] = " ".join(map(str, columns.ids))
-    if columns.raws:
-        table["bytes"] = _raws_to_text(columns.raws)
-    if columns.alternative_texts:
-        table["alternatives"] = _counts_to_text(columns.alternative_counts)
-        table["alternative_text"] = columns.alternative_texts
-        table["alternative_logprob"] = " ".join(map(repr, columns.alternative_logprobs))
-    if columns.alternative_ids:
-        table["alternative_id"] = " ".join(map(str, columns.alternative_ids))
-    if columns.alternative_raws:
-        table["alternative_bytes"] = _raws_to_text(columns.alternative_raws)
-    return table
+    has_logprobs, has_alternatives = not all(map(isnan, columns.logprobs)), bool(columns.alternative_texts)
+    table: dict[str, str | list[str]] = {
+        "text": columns.texts,
+        "logprob": " ".join(map(repr, columns.logprobs)) if has_logprobs else "",
+        "at": " ".join([f"{when:.6f}".rstrip("0").rstrip(".") for when in columns.at]),
+        "id": " ".join(map(str, columns.ids)),
+        "bytes": _raws_to_text(columns.raws),
+        "alternatives": _counts_to_text(columns.alternative_counts) if has_alternatives else "",
+        "alternative_text": columns.alternative_texts,
+        "alternative_logprob": " ".join(map(repr, columns.alternative_logprobs)),
+        "alternative_id": " ".join(map(str, columns.alternative_ids)),
+        "alternative_bytes": _raws_to_text(columns.alternative_raws),
+    }
+    return {name: column for name, column in table.items() if column}
 
 
 def are_times(seconds: Sequence[float]) -> bool:
