@@ -229,16 +229,17 @@ async def test_a_killed_sweep_keeps_what_was_answered_and_the_tokens_of_what_str
         if is_last:
             await received.gone.wait()
 
-    def journals() -> bytes:
-        return b"".join(path.read_bytes() for path in tmp_path.glob(".*.run"))
+    def is_streaming_last(saved: bytes) -> bool:
+        journals = b"".join(path.read_bytes() for path in tmp_path.glob(".*.run"))
+        return saved.count(b'outcome = "complete"') == 2 and b'"2.0"' in journals
 
     async with serving(handle) as server:
         process = await start(
             *("sweep", "--prompt", "Once", "--vary", "temperature=0,1,2", "--yes"),
             *("--endpoint", server.base_url, "--session", str(session)),
         )
-        async with asyncio.timeout(30):
-            while b'"2.0"' not in journals():  # noqa: ASYNC110
+        async with asyncio.timeout(60):
+            while not (session.exists() and is_streaming_last(session.read_bytes())):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
             process.kill()
             await process.communicate()

@@ -130,26 +130,25 @@ def test_the_steps_of_every_flow_are_known() -> None:
     assert sorted(STEPS) == sorted(_FLOWS)
 
 
-@pytest.mark.parametrize("where", [Where.OUTPUT, Where.TURNS])
-async def test_a_flow_cancelled_at_any_of_its_screens_leaves_nothing_behind(where: Where) -> None:
-    async with _workbench_at(where) as (app, pilot):
+@pytest.mark.parametrize("id", [id for id in _FLOWS if STEPS[id]])
+async def test_a_flow_cancelled_at_any_of_its_screens_leaves_nothing_behind(id: str) -> None:
+    async with _workbench_at(_where(id)) as (app, pilot):
         below = list(app.screen_stack)
-        for id in _flows_at(where):
-            for steps in range(len(STEPS[id])):
-                await _begin_anew(app, pilot, where)
-                before, runs = app.workspace.drafting.draft, len(app.main.output.runs)
-                worker = app.flows.start(BY_ID[id].flow)
-                for keys in STEPS[id][:steps]:
-                    shown = await _shown(app, pilot, below)
-                    await pilot.press(*keys.split())
-                    await until(pilot, lambda shown=shown: app.screen is not shown)  # type: ignore[misc]
-                await _shown(app, pilot, below)
-                worker.cancel()
-                await until(pilot, lambda: not app.flows.is_opening() and app.screen_stack == below)
-                assert not app.workspace.runs.is_streaming, id
-                assert app.workspace.drafting.draft == before, id
-                assert len(app.main.output.runs) >= runs, id
-                assert toasts(app) == [], id
+        for steps in range(len(STEPS[id])):
+            await _begin_anew(app, pilot, _where(id))
+            before, runs = app.workspace.drafting.draft, len(app.main.output.runs)
+            worker = app.flows.start(BY_ID[id].flow)
+            for keys in STEPS[id][:steps]:
+                shown = await _shown(app, pilot, below)
+                await pilot.press(*keys.split())
+                await until(pilot, lambda shown=shown: app.screen is not shown)  # type: ignore[misc]
+            await _shown(app, pilot, below)
+            worker.cancel()
+            await until(pilot, lambda: not app.flows.is_opening() and app.screen_stack == below)
+            assert not app.workspace.runs.is_streaming
+            assert app.workspace.drafting.draft == before
+            assert len(app.main.output.runs) >= runs
+            assert toasts(app) == []
 
 
 class CancelledAt:
@@ -180,12 +179,12 @@ class CancelledAt:
                 go_on = partial(next, waits)
 
 
-@pytest.mark.parametrize("where", [Where.OUTPUT, Where.TURNS])
+@pytest.mark.parametrize("id", _FLOWS)
 async def test_a_flow_cancelled_wherever_it_waits_leaves_everything_usable(
-    where: Where, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    async with _workbench_at(where) as (app, pilot):
+    async with _workbench_at(_where(id)) as (app, pilot):
         below, workspace = list(app.screen_stack), app.workspace
         under_way = list(workspace.runs.under_way)
 
@@ -193,25 +192,21 @@ async def test_a_flow_cancelled_wherever_it_waits_leaves_everything_usable(
             is_back = app.screen_stack == below and not app.flows.is_opening()
             return is_back and not workspace.runs.is_streaming and workspace.runs.under_way == under_way
 
-        for id in _flows_at(where):
-            is_cancelled, number = True, 0
-            while is_cancelled:
-                await _begin_anew(app, pilot, where)
-                text, kept = workspace.drafting.text, {run.id for run in workspace.session.runs}
-                try:
-                    is_cancelled = await _cancelled_at(app, pilot, id, number)
-                    await until(pilot, is_over)
-                except AssertionError as error:
-                    error.add_note(
-                        f"{id}, cancelled where it waits for the {number}th time: {app.screen_stack}"
-                    )
-                    raise
-                assert workspace.drafting.text == text or id in CHANGES_TEXT, id
-                assert kept <= {run.id for run in workspace.session.runs} or id in TAKES_RUNS, id
-                sent = await _sent(app, pilot)
-                assert sent.outcome is Outcome.COMPLETE, id
-                assert await workspace.keeper.settle(), id
-                number += 1
+        is_cancelled, number = True, 0
+        while is_cancelled:
+            await _begin_anew(app, pilot, _where(id))
+            text, kept = workspace.drafting.text, {run.id for run in workspace.session.runs}
+            try:
+                is_cancelled = await _cancelled_at(app, pilot, id, number)
+                await until(pilot, is_over)
+            except AssertionError as error:
+                error.add_note(f"Cancelled where it waits for the {number}th time: {app.screen_stack}")
+                raise
+            assert workspace.drafting.text == text or id in CHANGES_TEXT
+            assert kept <= {run.id for run in workspace.session.runs} or id in TAKES_RUNS
+            assert (await _sent(app, pilot)).outcome is Outcome.COMPLETE
+            assert await workspace.keeper.settle()
+            number += 1
 
 
 async def _cancelled_at(app: WorkbenchApp, pilot: Pilot[int], id: str, number: int) -> bool:
@@ -253,8 +248,9 @@ async def _workbench_at(where: Where) -> AsyncGenerator[tuple[WorkbenchApp, Pilo
         yield app, pilot
 
 
-def _flows_at(where: Where) -> list[str]:
-    return [id for id in _FLOWS if (BY_ID[id].where in (Where.CHAT, Where.TURNS)) == (where is Where.TURNS)]
+def _where(id: str) -> Where:
+    """The screen from which a flow is begun."""
+    return Where.TURNS if BY_ID[id].where in (Where.CHAT, Where.TURNS) else Where.OUTPUT
 
 
 async def _begin_anew(app: WorkbenchApp, pilot: Pilot[int], where: Where) -> None:
