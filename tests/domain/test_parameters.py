@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.domain.parameter_values import check_value
-from workbench.domain.parameters import FIELDS, FIRST_DRAFT, PARAMETERS, Field, Range
+from workbench.domain.parameters import FIELDS, PARAMETERS, Field, Range
 
 
 def test_names_are_unique_and_in_the_index() -> None:
@@ -54,7 +53,3 @@ def test_a_range_knows_its_edges() -> None:
 def test_a_range_reads_as_a_person_writes_it() -> None:
     assert str(Range(0, 1, low_open=True)) == "above 0 and at most 1"
     assert str(FIELDS["seed"].range) == "between -9223372036854775808 and 9223372036854775807"
-
-
-def test_the_first_draft_is_allowed() -> None:
-    assert [check_value(FIELDS[name], value) for name, value in FIRST_DRAFT.items()] == [None, None]

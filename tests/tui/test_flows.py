@@ -31,7 +31,7 @@ from workbench.tui.flows import FlowContext, load_flow
 from workbench.tui.popups.picker import Picker
 from workbench.tui.popups.question import Form, LinePopup
 from workbench.tui.sessions.flow import open_session
-from workbench.workspace.drafting import EXAMPLE
+from workbench.workspace.first_draft import EXAMPLE
 
 STEPS: Mapping[str, tuple[str, ...]] = {
     "run": ("n",),

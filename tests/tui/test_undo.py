@@ -10,10 +10,10 @@ from textual import events
 from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_wiring import toasts
-from workbench.domain.parameters import FIRST_DRAFT
 from workbench.domain.prompt import PromptKind
 from workbench.domain.request import Parameters
 from workbench.tui.popups.picker import Picker
+from workbench.workspace.first_draft import FIRST_DRAFT
 
 ONE = answering(answer(" went", " in"))
 

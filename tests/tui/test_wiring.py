@@ -14,7 +14,7 @@ from textual import events
 from tests.client.loopback import JSON, Received, answering, head, serving
 from tests.tui.scripted import answer, until, workbench
 from workbench.domain.endpoint import LOCAL
-from workbench.domain.parameters import FIRST_DRAFT, Range
+from workbench.domain.parameters import Range
 from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
 from workbench.domain.prompt import PromptKind
 from workbench.domain.request import Parameters
@@ -26,7 +26,7 @@ from workbench.storage.presets import load_presets
 from workbench.storage.probes import save_probe
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
-from workbench.workspace.drafting import EXAMPLE, first_draft
+from workbench.workspace.first_draft import EXAMPLE, FIRST_DRAFT, first_draft
 from workbench.workspace.services import Services
 
 

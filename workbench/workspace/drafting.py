@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
-from workbench.domain.parameters import FIRST_DRAFT
 from workbench.domain.preset import Preset
 from workbench.domain.prompt import (
     Prompt,
@@ -133,16 +132,6 @@ def difference(before: Draft, after: Draft, width: int = _LABEL) -> str:
     parts += [f"endpoint {after.endpoint}"] * (before.endpoint != after.endpoint)
     parts += [f"model {after.model or 'the endpoint’s own'}"] * (before.model != after.model)
     return one_line(" · ".join(parts), width)
-
-
-EXAMPLE = "The lighthouse keeper opened the door and"
-"""Prompt of a new user's first draft; the recorded demo answers it."""
-
-
-def first_draft(preset: Preset | None, prompt: str = "") -> Draft:
-    """Return the draft of a new session, with the configured preset applied."""
-    draft = Draft(prompt=prompt, parameters=Parameters(FIRST_DRAFT))
-    return draft if preset is None else with_preset(draft, preset)
 
 
 class Drafting:

@@ -15,7 +15,8 @@ from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
 from workbench.domain.variables import fill_prompt
-from workbench.workspace.drafting import EXAMPLE, Drafting, first_draft
+from workbench.workspace.drafting import Drafting
+from workbench.workspace.first_draft import EXAMPLE, first_draft
 from workbench.workspace.keeper import CLOSING_SECONDS, Keeper, Keepers, is_same_file
 from workbench.workspace.notifications import (
     Notice,
