@@ -28,21 +28,15 @@ def parse_value(field: Field, text: str) -> ParameterValue:
     """
     stripped = text.strip()
     match field.kind:
-        case Kind.INTEGER:
+        case Kind.INTEGER | Kind.NUMBER:
+            is_whole = field.kind is Kind.INTEGER
             try:
-                whole = int(stripped)
+                number = int(stripped) if is_whole else float(stripped)
             except ValueError:
-                raise _bad(field, f"{stripped[:40]!r} is not a whole number") from None
-            if not _is_finite(whole):
-                raise _bad(field, "the number is too large")
-            return whole
-        case Kind.NUMBER:
-            try:
-                number = float(stripped)
-            except ValueError:
-                raise _bad(field, f"{stripped!r} is not a number") from None
-            if not math.isfinite(number):
-                raise _bad(field, f"{stripped!r} is not finite")
+                what = "whole number" if is_whole else "number"
+                raise _bad(field, f"{stripped[:40]!r} is not a {what}") from None
+            if not _is_finite(number):
+                raise _bad(field, "the number is too large" if is_whole else f"{stripped!r} is not finite")
             return number
         case Kind.SWITCH:
             if stripped.lower() in _ON:
@@ -194,11 +188,10 @@ def _parse_biases(field: Field, text: str) -> Mapping[str, float]:
     for pair in text.replace(",", " ").split():
         key, equals, bias = pair.rpartition("=")
         try:
-            number = float(bias)
+            number = float(bias) if equals and key else math.nan
         except ValueError:
-            equals = ""
-            number = 0.0
-        if not equals or not key or not math.isfinite(number):
+            number = math.nan
+        if not math.isfinite(number):
             raise _bad(field, f"{pair!r} is not ID=BIAS")
         biases[key] = int(number) if number.is_integer() else number
     return MappingProxyType(biases)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -80,10 +80,6 @@ class Parameters:
             if value is not None and value not in ((), {}):
                 values[name] = value
         return Parameters(values, self.extra)
-
-    def with_extra(self, extra: JsonObject) -> Parameters:
-        """Return a copy with a different `extra` object."""
-        return replace(self, extra=extra)
 
     def changes_to(self, other: Parameters) -> tuple[Change, ...]:
         """Return the fields that differ in `other`, in the order of `PARAMETERS`."""

@@ -83,14 +83,8 @@ def check_choice(recorded: Choice, again: Choice, cut: tuple[str, str] = ("", ""
     )
     if why and longer.text.startswith(shorter.text):
         return ChoiceCheck(recorded.index, equal, len(recorded), len(again), cut=why)
-    return ChoiceCheck(
-        recorded.index,
-        equal,
-        len(recorded),
-        len(again),
-        recorded.token(equal) if equal < len(recorded) else None,
-        again.token(equal) if equal < len(again) else None,
-    )
+    was, now = (choice.token(equal) if equal < len(choice) else None for choice in (recorded, again))
+    return ChoiceCheck(recorded.index, equal, len(recorded), len(again), was, now)
 
 
 def check_run(recorded: Run, again: Run) -> RunCheck:

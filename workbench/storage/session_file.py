@@ -240,13 +240,6 @@ def identity(path: Path) -> tuple[int, int, int] | None:
     return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
 
-def read_from(path: Path, offset: int) -> bytes:
-    """Read a file's bytes from an offset on. Raises OSError."""
-    with path.open("rb") as file:
-        file.seek(offset)
-        return file.read()
-
-
 _FILE = Path(__file__).parent / "shipped" / "demo.toml"
 
 

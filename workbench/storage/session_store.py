@@ -30,7 +30,6 @@ from workbench.storage.session_file import (
     line_end,
     parse_runs,
     parse_session,
-    read_from,
 )
 from workbench.storage.session_format import FORMAT, head_to_toml
 from workbench.storage.sidecars import Sidecars, write_draft
@@ -486,7 +485,9 @@ class SessionStore:
             return []
         if not known.was_appended_to(self.path):
             return self._reload(self.path.read_bytes())
-        tail = read_from(self.path, known.size)
+        with self.path.open("rb") as file:
+            file.seek(known.size)
+            tail = file.read()
         added = self._add(parse_runs(tail, self.path))
         known.appended(self.path, tail)
         return added

@@ -35,15 +35,15 @@ def _escape(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1].replace("\x7f", "\\u007f")
 
 
-def toml_texts(texts: list[str]) -> str:
-    """Return texts as a JSON array in a literal string, parsed ten times faster than a TOML array."""
-    written = json.dumps(texts, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return "'''" + (written.replace("'", "\\u0027") if "''" in written else written) + "'''"
-
-
 def toml_column(column: str | list[str]) -> str:
-    """Return a column as a literal string, whose end the parser finds without checking each character."""
-    return f"'{column}'" if isinstance(column, str) else toml_texts(column)
+    """Return a column as a literal string, whose end the parser finds without checking each character.
+
+    Texts become a JSON array, which is parsed ten times faster than a TOML array.
+    """
+    if isinstance(column, str):
+        return f"'{column}'"
+    written = json.dumps(column, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return "'''" + (written.replace("'", "\\u0027") if "''" in written else written) + "'''"
 
 
 def toml_value(value: object) -> str:

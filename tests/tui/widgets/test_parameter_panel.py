@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,7 +133,7 @@ async def test_x_unsets_every_field_and_types_nothing(name: str) -> None:
         await pilot.press("x")
         await pilot.pause()
         assert app.panel.parameters == (
-            before.with_extra({})
+            replace(before, extra={})
             if name == "extra"
             else before
             if name == "model"

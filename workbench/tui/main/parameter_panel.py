@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from textual import events, getters, on, work
 from textual.app import ComposeResult
@@ -172,7 +173,7 @@ class ParameterPanel(Vertical, can_focus=True):
         if self.field == MODEL:
             self.post_message(self.ModelUnset())
         elif self.field == EXTRA:
-            self._change(self._parameters.with_extra({}))
+            self._change(replace(self._parameters, extra={}))
         else:
             self._change(self._parameters.set(self.field, None))
 
@@ -265,7 +266,7 @@ class ParameterPanel(Vertical, can_focus=True):
 
     def _with_typed(self, name: str, text: str) -> Parameters:
         if name == EXTRA:
-            return self._parameters.with_extra(extra_from_text(text))
+            return replace(self._parameters, extra=extra_from_text(text))
         field = FIELDS[name]
         value = field_from_text(field, text)
         if value is not None and (why := check_value(field, value, self.limits)):
