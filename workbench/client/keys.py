@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from urllib.parse import quote
 
 from workbench.domain.display import one_line
@@ -61,8 +60,6 @@ class Keys:
         """`environment` is read each time a key is needed."""
         self._environment = environment
         self._printed: dict[CommandKey, asyncio.Task[Secret]] = {}
-        self._failed: dict[CommandKey, tuple[EndpointError, float]] = {}
-        """The last error of each command, and its time."""
         self._refused: dict[CommandKey, tuple[Secret, float]] = {}
         """The last refused key of each command, and its time."""
 
@@ -74,9 +71,6 @@ class Keys:
         """
         if not isinstance(source, CommandKey):
             return await _resolve(source, self._environment)
-        error, when = self._failed.get(source, (None, 0.0))
-        if error is not None and asyncio.get_running_loop().time() - when < _FAILURE_SECONDS:
-            raise replace(error)
         if (task := self._printed.get(source)) is None:
             task = self._printed[source] = asyncio.create_task(self._print(source))
             # Retrieve the exception, in case every caller was cancelled before the command failed.
@@ -87,11 +81,9 @@ class Keys:
     async def _print(self, source: CommandKey) -> Secret:
         try:
             return await _resolve(source, self._environment)
-        except BaseException as error:
+        except EndpointError:
             # Later callers run the command again, but not all requests of a batch at once.
-            self._printed.pop(source, None)
-            if isinstance(error, EndpointError):
-                self._failed[source] = error, asyncio.get_running_loop().time()
+            asyncio.get_running_loop().call_later(_FAILURE_SECONDS, self._printed.pop, source, None)
             raise
 
     def refused(self, source: KeySource | None, key: Secret) -> bool:
@@ -102,7 +94,7 @@ class Keys:
         if not isinstance(source, CommandKey):
             return False
         task = self._printed.get(source)
-        if task is None or not task.done() or task.result().reveal() != key.reveal():
+        if task is None or not task.done() or task.exception() or task.result().reveal() != key.reveal():
             return True
         now = asyncio.get_running_loop().time()
         before, when = self._refused.get(source, (Secret(), 0.0))

@@ -15,7 +15,7 @@ from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonObject, JsonValue
 from workbench.domain.parameter_values import check_value, value_from_json
 from workbench.domain.parameters import FIELDS, PARAMETERS, Field, Kind, ParameterValue, Range
-from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, count_prompts, prompt_from_json
+from workbench.domain.prompt import Prompt, TextPrompt, count_prompts, prompt_from_json, single_prompts
 from workbench.local.http_server import MOST_BODY
 from workbench.local.refusal import Refusal, bad_request
 from workbench.local.sampler_options import SamplerOptions, read_sampling
@@ -241,12 +241,9 @@ def _prompt(value: JsonValue) -> Prompt:
         prompt = prompt_from_json(value)
     except BadValueError as error:
         raise bad_request("prompt", error.title) from None
-    match prompt:
-        case TextPrompt(text):
-            check_text("prompt", text)
-        case TextsPrompt(texts):
-            for text in texts:
-                check_text("prompt", text)
+    for single in single_prompts(prompt):
+        if isinstance(single, TextPrompt):
+            check_text("prompt", single.text)
     return prompt
 
 

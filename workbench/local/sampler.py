@@ -83,6 +83,7 @@ def _chain(model: LlamaModel, sampling: SamplerOptions, seed: int) -> list[tuple
     """Return the active samplers in llama.cpp's order: the field that needs it, its name, its arguments."""
     size = model.facts.vocabulary
     penalties = (sampling.repetition_penalty, sampling.frequency_penalty, sampling.presence_penalty)
+    repetition = (size, sampling.repeat_last_n, *penalties)
     breakers = (c.c_char_p * len(_DRY_BREAKERS))(*_DRY_BREAKERS)
     dry = (
         *(sampling.dry_multiplier, sampling.dry_base),
@@ -96,12 +97,7 @@ def _chain(model: LlamaModel, sampling: SamplerOptions, seed: int) -> list[tuple
     is_greedy = not sampling.temperature
     is_tempered = not is_greedy and temperature[:2] != (1, 0)
     steps: list[tuple[bool, str, str, tuple[Any, ...]]] = [
-        (
-            plain and penalties != (1, 0, 0),
-            "repetition_penalty",
-            "penalties",
-            (size, sampling.repeat_last_n, *penalties),
-        ),
+        (plain and penalties != (1, 0, 0), "repetition_penalty", "penalties", repetition),
         (plain and sampling.dry_multiplier > 0, "dry_multiplier", "dry", (model.vocab, *dry)),
         (plain and sampling.top_n_sigma >= 0, "top_n_sigma", "top_n_sigma", (sampling.top_n_sigma,)),
         (plain and sampling.top_k > 0, "top_k", "top_k", (sampling.top_k,)),
