@@ -281,7 +281,8 @@ async def test_the_choices_of_a_run_are_a_list_and_enter_goes_to_one() -> None:
         await until(pilot, lambda: isinstance(app.screen, ChoicesScreen))
         options = app.screen.query_one(OptionList)
         await until(pilot, lambda: options.option_count == 2)
-        rows = [str(options.get_option_at_index(index).prompt) for index in range(2)]
+        await until(pilot, lambda: options.render_line(0).text.startswith("▸"))
+        rows = [options.render_line(index).text for index in range(2)]
         assert rows[0].startswith("▸★ 1   ×2   a┆ b")
         assert rows[1].startswith("   2        a┆ c")
         await pilot.press("down", "enter")

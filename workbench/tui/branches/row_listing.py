@@ -7,12 +7,14 @@ from math import exp
 from typing import ClassVar
 
 from rich.cells import cell_len
+from rich.segment import Segment
 from textual import events, getters, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
+from textual.strip import Strip
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -78,10 +80,20 @@ def end_of(text: str, width: int) -> str:
     return f"…{line}" if cut and width else line
 
 
-_MARK, _NO_MARK = "▸", " "
-"""Prefixes of the row under the cursor, visible without colours, and of other rows."""
 _EDGES = 5
-"""Cells of a row taken by frame, mark and scrollbar."""
+"""Cells of a row taken by frame, padding and scrollbar."""
+
+
+class MarkedRowList(RowList):
+    """A row list that marks the row under the cursor, which is visible without colours."""
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a row, with the mark in its padding."""
+        strip = super().render_line(y)
+        if not self.is_highlighted(y):
+            return strip
+        padding, *others = strip
+        return Strip([Segment(f"▸{padding.text[1:]}", padding.style), *others], strip.cell_length)
 
 
 class RowListing(Vertical):
@@ -92,7 +104,7 @@ class RowListing(Vertical):
     RowListing RowList, RowListing RowList:focus {
         border: round $border-blurred; height: 3fr;
     }
-    RowListing RowList > .option-list--option { padding: 0; }
+    RowListing RowList > .option-list--option { padding: 0 0 0 1; }
     RowListing VerticalScroll {
         border: round $border-blurred; height: 2fr; padding: 0 1; background: $background;
         scrollbar-size-vertical: 1;
@@ -113,13 +125,14 @@ class RowListing(Vertical):
         super().__init__()
         self._heading = heading
         self._drawn = 0
-        self._marked = -1
-        self._rows: list[Content] = []
+        """The width that the rows were created for."""
+        self._read = -1
+        """The index of the row whose passage was shown last."""
 
     def compose(self) -> ComposeResult:
         yield HeadingRow(self._heading)
         yield Static(id="heads")
-        yield RowList(markup=False)
+        yield MarkedRowList(markup=False)
         with VerticalScroll(can_focus=False):
             yield Static(id="passage")
 
@@ -139,9 +152,8 @@ class RowListing(Vertical):
         """Replace the rows, with the cursor on one of them; `about` is a summary for the heading."""
         self.query_one(HeadingRow).show(about)
         self.query_one("#heads", Static).update(Content(figure_heads(self.row_width)))
-        self._rows = [Content.assemble(_NO_MARK, row) for row in rows]
         self.options.clear_options()
-        self.options.add_options(map(Option, self._rows))
+        self.options.add_options(map(Option, rows))
         if rows:
             self.options.highlighted = highlighted
         else:
@@ -158,9 +170,8 @@ class RowListing(Vertical):
         if (index := self.highlighted) is None:
             return
         self.post_message(self.RowHighlighted())
-        self._show_plain(index)
-        if index != self._marked:
-            self._marked = index
+        if index != self._read:
+            self._read = index
             self.query_one(VerticalScroll).scroll_home(animate=False)
 
     def show_passage(self, passage: Content) -> None:
@@ -169,19 +180,9 @@ class RowListing(Vertical):
 
     def put_row(self, index: int, row: Content) -> None:
         """Replace one row."""
-        self._rows[index] = Content.assemble(_NO_MARK, row)
-        if index == self.options.highlighted:
-            self._show_plain(index)
+        self.options.replace_option_prompt_at_index(index, row)
+        if index == self.highlighted:
             self.post_message(self.RowHighlighted())
-        else:
-            self.options.replace_option_prompt_at_index(index, self._rows[index])
-
-    def _show_plain(self, index: int) -> None:
-        """Show the row under the cursor without its own colours, which may not be readable there."""
-        if 0 <= self._marked < len(self._rows):
-            self.options.replace_option_prompt_at_index(self._marked, self._rows[self._marked])
-        plain = self._rows[index].plain.removeprefix(_NO_MARK)
-        self.options.replace_option_prompt_at_index(index, Content(f"{_MARK}{plain}"))
 
     def action_scroll_passage(self, pages: int) -> None:
         """Scroll the passage some pages down, or up if negative."""

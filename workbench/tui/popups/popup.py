@@ -36,9 +36,7 @@ class RowList(OptionList):
     def render_line(self, y: int) -> Strip:
         """Draw a row; without its own colours if highlighted, as they may not be readable there."""
         strip = super().render_line(y)
-        index = self.highlighted
-        line = self.scroll_offset.y + y
-        if index is None or not 0 <= line < len(self._lines) or self._lines[line][0] != index:
+        if not self.is_highlighted(y):
             return strip
         style = self.get_visual_style("option-list--option", "option-list--option-highlighted").rich_style
         return Strip(
@@ -49,6 +47,11 @@ class RowList(OptionList):
             ],
             strip.cell_length,
         )
+
+    def is_highlighted(self, y: int) -> bool:
+        """Return whether a line of the widget belongs to the highlighted row."""
+        line = self.scroll_offset.y + y
+        return 0 <= line < len(self._lines) and self._lines[line][0] == self.highlighted
 
 
 _AROUND = 10
