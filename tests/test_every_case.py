@@ -18,7 +18,7 @@ from tests.tui.scripted import do, until, use_parameters
 from workbench.cli import main
 from workbench.cli.output import run_to_json
 from workbench.domain.display import is_control
-from workbench.domain.request import Parameters
+from workbench.domain.parameters import Parameters
 from workbench.domain.run import Run
 from workbench.storage.endpoint_list import endpoints_folder
 from workbench.storage.files import Folders

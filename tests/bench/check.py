@@ -15,8 +15,9 @@ from pathlib import Path
 
 from tests.bench.figure import Figure
 from workbench.domain.choice import Alternative, Choice, ReceivedToken
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
 from workbench.domain.session import Session
 from workbench.storage.run_format import run_to_toml

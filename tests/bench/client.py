@@ -87,8 +87,9 @@ def ours(port: int) -> float:
     """Seconds from the request to the stored run."""
     from workbench.client.wire_log import WireLog
     from workbench.domain.endpoint import Endpoint
+    from workbench.domain.parameters import Parameters
     from workbench.domain.prompt import TextPrompt
-    from workbench.domain.request import Parameters, Request
+    from workbench.domain.request import Request
     from workbench.domain.run import Outcome, Run
     from workbench.runner.connections import Connections
 

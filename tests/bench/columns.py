@@ -18,8 +18,8 @@ from tests.bench.terminal import server
 from tests.bench.view import Sink, pressed
 from workbench.cli import garbage_collection
 from workbench.cli.screen import Started
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters
 from workbench.runner.compare_plan import Column, plan
 from workbench.tui.compare.screen import CompareScreen
 from workbench.workspace.comparison import MOST_COLUMNS, Comparison

@@ -64,8 +64,8 @@ def serve() -> None:
 def ours(port: int) -> tuple[float, float]:
     """Seconds from the first request to the last answer, and MiB of the process at its largest."""
     from workbench.domain.endpoint import Endpoint
+    from workbench.domain.parameters import Parameters
     from workbench.domain.prompt import TextPrompt
-    from workbench.domain.request import Parameters
     from workbench.domain.run import Outcome
     from workbench.runner.compare_plan import Column, plan
     from workbench.runner.connections import Connections

@@ -23,8 +23,9 @@ from tests.bench.view import Sink, drawn, filled, perform, view_of
 from workbench.cli import garbage_collection
 from workbench.domain.choice import Alternative, ReceivedToken
 from workbench.domain.endpoint import Endpoint
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
 from workbench.domain.sweep import Axis, Sweep
 from workbench.runner.compare_plan import Column

@@ -16,9 +16,9 @@ from workbench.cli.request_options import (
     read_prompt,
 )
 from workbench.domain.errors import BadValueError
-from workbench.domain.parameters import PARAMETERS, Kind, Range
+from workbench.domain.parameter_table import PARAMETERS, Kind, Range
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt, TextsPrompt, TokenListsPrompt, TokensPrompt
-from workbench.domain.request import Parameters
 
 
 def parse(*argv: str) -> argparse.Namespace:

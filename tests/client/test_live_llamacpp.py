@@ -14,8 +14,9 @@ import pytest
 from tests.client.cases import CASES, recordings, texts
 from workbench.client.client import Client
 from workbench.domain.endpoint import Endpoint, EnvironmentKey
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
 from workbench.local.model_file import find_model
 from workbench.runner.connections import Connections

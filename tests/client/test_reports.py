@@ -13,8 +13,9 @@ from workbench.client import response_body
 from workbench.client.response_body import ResponseBody
 from workbench.domain.errors import EndpointError
 from workbench.domain.figures import perplexity
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run, Usage
 
 REPORTS = CASES / "reports"

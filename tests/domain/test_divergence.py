@@ -13,7 +13,7 @@ from workbench.domain.divergence import (
     first_divergence,
     margin,
 )
-from workbench.domain.request import Parameters
+from workbench.domain.parameters import Parameters
 
 
 def test_the_common_prefix_ends_at_the_first_token_that_differs() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
+from workbench.domain.parameter_table import FIELDS, PARAMETERS, Field, ParameterValue, Range
 from workbench.domain.parameter_values import (
     check_value,
     format_value,
@@ -17,7 +18,6 @@ from workbench.domain.parameter_values import (
     step_value,
     value_from_json,
 )
-from workbench.domain.parameters import FIELDS, PARAMETERS, Field, ParameterValue, Range
 
 NUMBERS = [field for field in PARAMETERS if field.is_number]
 

@@ -9,8 +9,8 @@ import pytest
 from tests.domain.builders import choice_of, piece, run_of
 from workbench.domain.agreement import Tolerances
 from workbench.domain.choice import ReceivedToken
+from workbench.domain.parameters import Parameters
 from workbench.domain.regression_case import AnswerComparison, CaseVerdict, compare_runs, judge
-from workbench.domain.request import Parameters
 from workbench.domain.run import Run
 
 

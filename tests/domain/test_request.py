@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
-from workbench.domain.parameters import FIELDS, ParameterValue
+from workbench.domain.parameter_table import FIELDS, ParameterValue
+from workbench.domain.parameters import Change, Parameters
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, TokenListsPrompt, TokensPrompt
-from workbench.domain.request import Change, Parameters, Request
+from workbench.domain.request import Request
 
 values = st.fixed_dictionaries(
     {},

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from workbench.domain.parameters import ParameterValue
+from workbench.domain.parameter_table import ParameterValue
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
 from workbench.domain.run_group import GroupKind, RunGroup, groups_of
 

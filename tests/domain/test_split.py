@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, TokenListsPrompt, TokensPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.split import NOT_SPLIT, Split, parts_of, seeds_of
 
 PROMPTS: list[Prompt] = [

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from workbench.domain.errors import BadValueError
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.sweep import Axis, Cell, Sweep, parse_axis
 
 

@@ -14,8 +14,9 @@ from tests.local.conftest import KEY, KEY_NAME, MODEL, Server
 from workbench.cli import main
 from workbench.domain.choice import Choice
 from workbench.domain.endpoint import Endpoint, EnvironmentKey
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.domain.scoring import common_positions
 from workbench.runner.connections import Connections

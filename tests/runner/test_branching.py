@@ -6,8 +6,9 @@ import pytest
 
 from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.domain.errors import BadValueError
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, TokenListsPrompt, TokensPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.runner.branching import branch_at, branch_from, end_of
 

@@ -12,8 +12,8 @@ from tests.client.loopback import JSON, Handler, Received, head, serving
 from workbench.domain.conversation import Chat, Conversation, Message, Role, WhenFull
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters
 from workbench.runner.chat_request import ChatRequest, Prompter
 from workbench.runner.connections import Connections
 

@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 
 from tests.domain.builders import choice_of, run_of
 from workbench.domain.endpoint import Endpoint
+from workbench.domain.parameters import Parameters
 from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Outcome
 from workbench.domain.sweep import Sweep, parse_axis
 from workbench.runner.compare_plan import (

@@ -15,8 +15,9 @@ import pytest
 
 from tests.client.loopback import DONE, JSON, Handler, Received, answering, event, head, in_turn, serving
 from workbench.domain.endpoint import CommandKey, Endpoint
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
 from workbench.domain.split import Split
 from workbench.runner.connections import Connections

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from tests.client.cases import answer_events, run_of
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, TokensPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.runner.branching import branch_from, end_of
 

@@ -26,8 +26,9 @@ from tests.client.loopback import (
 )
 from workbench.client.wire_log import WireLog
 from workbench.domain.endpoint import Endpoint, EnvironmentKey, Timeouts
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt, TextsPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
 from workbench.runner.connections import Connections
 from workbench.runner.run_status import Phase, Status

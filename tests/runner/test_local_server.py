@@ -17,8 +17,9 @@ import pytest
 
 from workbench.domain.endpoint import LOCAL, Endpoint
 from workbench.domain.errors import EngineError
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
 from workbench.runner.connections import Connections
 from workbench.runner.local_server import KEY_VARIABLE, Listening, LocalServer

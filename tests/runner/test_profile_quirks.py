@@ -11,9 +11,10 @@ import pytest
 
 from tests.client.loopback import JSON, STREAM, Handler, Received, answering, serving
 from workbench.domain.endpoint import LOCAL, Endpoint
-from workbench.domain.parameters import ParameterValue
+from workbench.domain.parameter_table import ParameterValue
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt, TextsPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run, Usage
 from workbench.runner.connections import Connections
 from workbench.runner.split_run import Quirks, offer_split

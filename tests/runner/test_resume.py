@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.json_values import JsonObject
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Outcome
 from workbench.domain.sweep import Sweep, parse_axis
 from workbench.runner.compare_plan import Column, plan_sweep

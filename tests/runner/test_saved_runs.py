@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.domain.builders import choice_of, run_of
-from workbench.domain.request import Parameters
+from workbench.domain.parameters import Parameters
 from workbench.domain.run import Run
 from workbench.runner.compare_plan import SavedRun, saved_column, saved_remarks
 from workbench.storage.endpoint_list import EndpointList

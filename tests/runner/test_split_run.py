@@ -12,10 +12,11 @@ import pytest
 from tests.client.loopback import DONE, JSON, Loopback, Received, answering, event, head, serving
 from tests.storage.session_cases import received
 from workbench.domain.endpoint import Endpoint
-from workbench.domain.parameters import Range
+from workbench.domain.parameter_table import Range
+from workbench.domain.parameters import Parameters
 from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
 from workbench.domain.prompt import TextPrompt, TextsPrompt, TokenListsPrompt, prompt_from_json
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.rerun_check import check_run
 from workbench.domain.run import Outcome, Run, Usage
 from workbench.domain.session import Session

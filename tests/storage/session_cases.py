@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.domain.conversation import Chat, Prefixes, Turn, Turns, WhenFull
 from workbench.domain.json_values import JsonValue
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import PromptKind, TextPrompt, TextsPrompt, TokenListsPrompt, TokensPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Failure, Outcome, Parent, Run, Usage
 from workbench.domain.session import Draft, Session
 from workbench.storage.journal import Increment, Increments

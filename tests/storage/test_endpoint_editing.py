@@ -9,7 +9,7 @@ import pytest
 from tests.storage.test_endpoint_list import FULL
 from workbench.domain.endpoint import CommandKey, Endpoint, EnvironmentKey, Prices
 from workbench.domain.errors import BadValueError, StorageError
-from workbench.domain.parameters import Range
+from workbench.domain.parameter_table import Range
 from workbench.storage.endpoint_editing import (
     ENDPOINT_FIELDS,
     looks_like_key,

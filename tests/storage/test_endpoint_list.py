@@ -9,7 +9,7 @@ import pytest
 
 from workbench.domain.endpoint import CommandKey, Endpoint, EnvironmentKey, Prices, Timeouts
 from workbench.domain.errors import BadValueError, StorageError
-from workbench.domain.parameters import Range
+from workbench.domain.parameter_table import Range
 from workbench.storage.endpoint_editing import save_endpoint
 from workbench.storage.endpoint_list import (
     delete_endpoint,

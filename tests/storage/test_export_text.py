@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from tests.domain.builders import choice_of, piece, run_of
 from tests.storage.session_cases import runs
 from workbench.domain.errors import BadValueError, StorageError
-from workbench.domain.parameters import ParameterValue
-from workbench.domain.request import Parameters
+from workbench.domain.parameter_table import ParameterValue
+from workbench.domain.parameters import Parameters
 from workbench.domain.run import Parent, Run
 from workbench.domain.session import Session
 from workbench.runner.import_curl import curl_from_text

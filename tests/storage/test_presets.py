@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from workbench.domain.errors import StorageError
 from workbench.domain.json_values import JsonValue
+from workbench.domain.parameters import Parameters
 from workbench.domain.preset import Preset
-from workbench.domain.request import Parameters
 from workbench.storage.files import Folders
 from workbench.storage.presets import (
     delete_preset,

@@ -13,7 +13,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from tests.client.loopback import DONE, Handler, Loopback, event, serving
-from workbench.domain.request import Parameters
+from workbench.domain.parameters import Parameters
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands.table import BY_ID
 from workbench.workspace.services import Services

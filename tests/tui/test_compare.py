@@ -21,10 +21,10 @@ from tests.tui.scripted import FOUR_PRESETS, SIZES, answer, logprob_event, until
 from tests.tui.test_wiring import toasts
 from workbench.domain.alternatives import AlternativeRow, remaining_row
 from workbench.domain.endpoint import Prices
-from workbench.domain.parameters import ParameterValue
+from workbench.domain.parameter_table import ParameterValue
+from workbench.domain.parameters import Parameters
 from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome
 from workbench.runner.compare_plan import Column, plan
 from workbench.storage.probes import save_probe

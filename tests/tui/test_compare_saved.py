@@ -12,7 +12,7 @@ from tests.domain.builders import choice_of, piece, run_of
 from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_sessions_screen import keep
 from tests.tui.test_wiring import toasts
-from workbench.domain.request import Parameters
+from workbench.domain.parameters import Parameters
 from workbench.domain.run import Run
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.column import CompareColumn

@@ -13,7 +13,7 @@ from textual.widgets import Input, Label, OptionList, Static
 from tests.client.loopback import JSON, Received, answering, hanging, head, in_turn
 from tests.tui.scripted import SIZES, answer, logprob_event, until, use_parameters, workbench
 from workbench.domain.errors import BadValueError
-from workbench.domain.request import Parameters
+from workbench.domain.parameters import Parameters
 from workbench.domain.run import Outcome
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands.table import BY_ID

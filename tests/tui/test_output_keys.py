@@ -16,8 +16,8 @@ from textual.widgets import Input, Label, OptionList
 from tests.client.loopback import Received, answering, head
 from tests.tui.scripted import answer, logprob_event, until, use_parameters, workbench
 from workbench.domain.choice import Choice
-from workbench.domain.request import Parameters
-from workbench.domain.token_levels import Mode, legend
+from workbench.domain.colour_modes import Mode, legend
+from workbench.domain.parameters import Parameters
 from workbench.storage.config import load_state
 from workbench.storage.session_file import load_demo
 from workbench.tui.app import WorkbenchApp

@@ -12,8 +12,8 @@ from textual.widgets import Input, OptionList
 from tests.client.loopback import answering
 from tests.tui.scripted import answer, do, until, use_parameters, workbench
 from tests.tui.test_wiring import toasts
+from workbench.domain.parameters import Parameters
 from workbench.domain.preset import Preset
-from workbench.domain.request import Parameters
 from workbench.storage.files import Folders
 from workbench.storage.presets import delete_preset, load_presets, save_preset
 from workbench.tui.app import WorkbenchApp

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from workbench.domain.choice import ReceivedToken
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Parent, Run
 from workbench.tui.tokens.run_sections import sections_of
 

@@ -14,9 +14,9 @@ from tests.client.loopback import serving
 from tests.toy_model import ToyModel
 from tests.tui.scripted import until, use_parameters, workbench
 from tests.tui.test_wiring import toasts
-from workbench.domain.request import Parameters
+from workbench.domain.colour_modes import Mode, difference_level
+from workbench.domain.parameters import Parameters
 from workbench.domain.run import Outcome
-from workbench.domain.token_levels import Mode, difference_level
 from workbench.storage.config import load_state
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.column import CompareColumn

@@ -11,9 +11,9 @@ from textual.pilot import Pilot
 
 from tests.client.loopback import DONE, Received, answering, event
 from tests.tui.scripted import until, use_parameters, workbench
-from workbench.domain.parameters import Range
+from workbench.domain.parameter_table import Range
+from workbench.domain.parameters import Parameters
 from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
-from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome
 from workbench.domain.split import Split
 from workbench.storage.files import Folders

@@ -10,8 +10,8 @@ from textual import events
 from tests.client.loopback import answering
 from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_wiring import toasts
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import PromptKind
-from workbench.domain.request import Parameters
 from workbench.tui.popups.picker import Picker
 from workbench.workspace.first_draft import FIRST_DRAFT
 

@@ -13,13 +13,13 @@ from textual import events
 
 from tests.client.loopback import JSON, Received, answering, head, serving
 from tests.tui.scripted import answer, until, workbench
+from workbench.domain.colour_modes import Mode
 from workbench.domain.endpoint import LOCAL
-from workbench.domain.parameters import Range
+from workbench.domain.parameter_table import Range
+from workbench.domain.parameters import Parameters
 from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
 from workbench.domain.prompt import PromptKind
-from workbench.domain.request import Parameters
 from workbench.domain.session import Draft, Session
-from workbench.domain.token_levels import Mode
 from workbench.storage.config import load_state
 from workbench.storage.files import Folders
 from workbench.storage.presets import load_presets

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from workbench.domain.endpoint import Endpoint, Prices
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt, TextsPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
 from workbench.domain.split import Split
 from workbench.runner.many_runs import Job

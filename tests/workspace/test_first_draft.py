@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from workbench.domain.parameter_table import FIELDS
 from workbench.domain.parameter_values import check_value
-from workbench.domain.parameters import FIELDS
 from workbench.workspace.first_draft import FIRST_DRAFT
 
 

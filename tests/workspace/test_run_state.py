@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.domain.builders import choice_of, piece, run_of
-from workbench.domain.request import Parameters
+from workbench.domain.parameters import Parameters
 from workbench.workspace.run_state import figures_of
 
 

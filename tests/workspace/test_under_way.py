@@ -17,8 +17,9 @@ from tests.workspace.test_keeper import until
 from tests.workspace.test_workspace import opened, sent
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.measures import Measure
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
 from workbench.runner.compare_plan import Column, plan
 from workbench.storage.session_store import SessionStore

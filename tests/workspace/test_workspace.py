@@ -15,9 +15,9 @@ from tests.domain.builders import choice_of, run_of
 from tests.tui.scripted import answer, logprob_event
 from tests.workspace.test_keeper import until
 from workbench.domain.errors import BadValueError
+from workbench.domain.parameters import Parameters
 from workbench.domain.preset import Preset
 from workbench.domain.prompt import PromptKind, TextPrompt, TextsPrompt
-from workbench.domain.request import Parameters
 from workbench.domain.run import Outcome, Run
 from workbench.runner.branching import branch_from, end_of
 from workbench.workspace.notifications import (

@@ -37,10 +37,10 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.measures import summarise
+from workbench.domain.parameters import Parameters
 from workbench.domain.preset import Preset
 from workbench.domain.prompt import Prompt, TextPrompt, prompt_to_editor, single_prompts
 from workbench.domain.regression_case import ReportedToken
-from workbench.domain.request import Parameters
 from workbench.domain.run import Run
 from workbench.domain.scoring import are_scorings
 from workbench.domain.session import Session

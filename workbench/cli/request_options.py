@@ -10,10 +10,10 @@ from pathlib import Path
 from workbench.cli.parsing import file_name, unicode_text
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.json_values import JsonValue, parse_json
+from workbench.domain.parameter_table import PARAMETERS, Field, Kind, ParameterValue, Range
 from workbench.domain.parameter_values import parse_value
-from workbench.domain.parameters import PARAMETERS, Field, Kind, ParameterValue, Range
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import Prompt, TextPrompt, TokensPrompt, join_prompts, parse_ids
-from workbench.domain.request import Parameters
 from workbench.storage.files import decode_text, read_text
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from workbench.domain.choice import Choice, Token
 from workbench.domain.figures import probability
+from workbench.domain.parameter_table import PARAMETERS
 from workbench.domain.parameter_values import value_or_unset
-from workbench.domain.parameters import PARAMETERS
-from workbench.domain.request import Parameters
+from workbench.domain.parameters import Parameters
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from workbench.domain.errors import BadValueError
-from workbench.domain.parameters import Range
+from workbench.domain.parameter_table import Range
 
 PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
 """The allowed schemes of a proxy URL."""

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue, parse_json
-from workbench.domain.parameters import Field, Kind, ParameterValue, Range
+from workbench.domain.parameter_table import Field, Kind, ParameterValue, Range
 
 _ON = {"on", "true", "yes", "1"}
 _OFF = {"off", "false", "no", "0"}
@@ -218,3 +218,12 @@ def _wanted(field: Field) -> str:
 def _bad(field: Field, why: str) -> BadValueError:
     known = f"{field.name}: {field.range}" if field.range else f"{field.name}: {_wanted(field)}"
     return BadValueError(f"{field.name}: {why}", hint=f"Allowed: {known}.", field=field.name)
+
+
+def value_to_json(value: ParameterValue) -> JsonValue:
+    """Convert a value to JSON."""
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return value

@@ -1,220 +1,131 @@
-"""The table of request fields, used by the panel, command line, TOML, request body and local server.
+"""Parameters: the sampling fields of a request, and what differs between two sets."""
 
-Names, types, ranges and help follow the contract of `POST /v1/completions` (the JieKou AI completion
-reference); where the contract contradicts itself, the range is this project's decision.
-"""
+from __future__ import annotations
 
-from collections.abc import Mapping
-from enum import StrEnum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-ParameterValue: TypeAlias = bool | int | float | str | tuple[str, ...] | Mapping[str, float]
-"""A parameter's value: `stop` is a tuple of texts, `logit_bias` maps token ids (as strings) to biases."""
+from workbench.domain.errors import BadValueError
+from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.parameter_table import FIELDS, PARAMETERS, ParameterValue, Range
+from workbench.domain.parameter_values import check_value, value_from_json, value_or_unset, value_to_json
 
-
-class Kind(StrEnum):
-    """The type of a field's value."""
-
-    TEXT = "text"
-    PROMPT = "prompt"
-    INTEGER = "integer"
-    NUMBER = "number"
-    SWITCH = "switch"
-    TEXTS = "texts"
-    BIASES = "biases"
+_HASHABLE = (str, int, float, tuple)
 
 
-class Range(NamedTuple):
-    """The values a number may take."""
-
-    low: float
-    high: float
-    low_open: bool = False
-    """Whether `low` itself is excluded."""
-
-    def __contains__(self, value: float) -> bool:  # type: ignore[override]
-        return (self.low < value if self.low_open else self.low <= value) and value <= self.high
-
-    def __str__(self) -> str:
-        low, high = _short(self.low), _short(self.high)
-        return f"above {low} and at most {high}" if self.low_open else f"between {low} and {high}"
-
-
-class Field(NamedTuple):
-    """One field of the request."""
+class Change(NamedTuple):
+    """A field that differs between two sets of parameters; None means unset."""
 
     name: str
-    """The API name, also used in TOML keys, options and screens."""
-    kind: Kind
-    help: str
-    """One line of advice for the user."""
-    unset: str
-    """The endpoint's default, for display."""
-    range: Range | None = None
-    """Allowed values of the number, or of each bias."""
-    step: float = 1
-    """The change of a number per key press."""
-    start: ParameterValue | None = None
-    """The value of an unset field after the first key press."""
-    always: ParameterValue | None = None
-    """The value to send if the user set none; None omits the field from the body."""
-    most: int | None = None
-    """The maximum length of a list."""
+    before: ParameterValue | None
+    after: ParameterValue | None
+
+    def __str__(self) -> str:
+        before, after = map(value_or_unset, self[1:])
+        return f"{self.name} {before} → {after}"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The fields set by the user, and extra JSON; an absent field is unset."""
+
+    values: Mapping[str, ParameterValue] = field(default_factory=dict)
+    """Set fields by API name, never None."""
+    extra: JsonObject = field(default_factory=dict)
+    """Additional JSON for the body, merged last."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+        if type(self.extra) is not MappingProxyType:
+            object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
+
+    def __hash__(self) -> int:
+        # Mappings are not hashable; parameters rarely differ in them alone, so collisions are rare.
+        return hash(frozenset([item for item in self.values.items() if isinstance(item[1], _HASHABLE)]))
+
+    def get(self, name: str) -> ParameterValue | None:
+        """Return a field's value, or None if unset."""
+        return self.values.get(name)
+
+    def sent(self, name: str) -> ParameterValue | None:
+        """Return the value to send: the field's value, else its `always` value, else None."""
+        return self.values.get(name, FIELDS[name].always)
 
     @property
-    def is_number(self) -> bool:
-        """Whether the value is a number."""
-        return self.kind in (Kind.INTEGER, Kind.NUMBER)
+    def echoes(self) -> bool:
+        """Whether the response should repeat the prompt before the completion (`echo`)."""
+        return self.extra.get("echo") is True
 
+    @property
+    def max_tokens(self) -> int:
+        """The maximum number of tokens per choice, which is always sent."""
+        return int(self.number("max_tokens", 0))
 
-_INT64 = Range(-(2**63), 2**63 - 1)
+    def number(self, name: str, default: float) -> float:
+        """Return a number field's sent value, or the default."""
+        value = self.sent(name)
+        return value if isinstance(value, (int, float)) else default
 
-MODEL = Field(
-    "model",
-    Kind.TEXT,
-    "The model's name, as the endpoint lists it (provider/model-name).",
-    "the endpoint's only or default model",
-)
-PROMPT = Field(
-    "prompt",
-    Kind.PROMPT,
-    "A string, a list of strings, a list of token ids, or a list of such lists.",
-    "an empty text",
-)
+    def set(self, name: str, value: ParameterValue | None) -> Parameters:
+        """Return a copy with a field set; None, an empty list or an empty mapping unsets it."""
+        return self.set_all({name: value})
 
-PARAMETERS: tuple[Field, ...] = (
-    Field(
-        "temperature",
-        Kind.NUMBER,
-        "0 always takes the likeliest token; 0.2 is focused, 0.8 random. Change this or top_p, not both.",
-        "1",
-        Range(0, 2),
-        0.1,
-        1.0,
-    ),
-    Field(
-        "top_p",
-        Kind.NUMBER,
-        "Keeps the likeliest tokens that reach this probability. Change this or temperature, not both.",
-        "1 (off)",
-        Range(0, 1, low_open=True),
-        0.05,
-        1.0,
-    ),
-    Field("top_k", Kind.INTEGER, "Keeps the k likeliest tokens.", "all tokens", Range(1, 128), 1, 40),
-    Field(
-        "min_p",
-        Kind.NUMBER,
-        "Drops tokens below this fraction of the top token's probability.",
-        "0 (off)",
-        Range(0, 1),
-        0.01,
-        0.05,
-    ),
-    Field(
-        "max_tokens",
-        Kind.INTEGER,
-        "The most tokens to generate; prompt and answer together must fit the context.",
-        "16",
-        Range(1, 2**31 - 1),
-        16,
-        16,
-        always=16,
-    ),
-    Field(
-        "seed",
-        Kind.INTEGER,
-        "The same request with the same seed repeats its answer, as far as the endpoint can.",
-        "a random seed",
-        _INT64,
-        1,
-        1,
-    ),
-    Field(
-        "stop",
-        Kind.TEXTS,
-        "Up to 4 texts that end the answer; some endpoints include the stop text, others cut it.",
-        "no stop text",
-        most=4,
-    ),
-    Field(
-        "logprobs",
-        Kind.INTEGER,
-        "How many alternatives to report per token; 0 reports the chosen token only.",
-        "no logprobs: tokens stay uncoloured",
-        Range(0, 5),
-        1,
-        5,
-    ),
-    Field(
-        "n",
-        Kind.INTEGER,
-        "How many choices to generate for each prompt; multiplies the tokens generated.",
-        "1",
-        Range(1, 128),
-        1,
-        1,
-    ),
-    Field(
-        "best_of",
-        Kind.INTEGER,
-        "Candidates generated per prompt, of which the n likeliest per token are returned; "
-        "multiplies the tokens generated and cannot be streamed.",
-        "the value of n",
-        Range(1, 128),
-        1,
-        1,
-    ),
-    Field(
-        "frequency_penalty",
-        Kind.NUMBER,
-        "0.1 to 1 reduces repetition, 2 suppresses it strongly at a cost in quality; negative encourages it.",
-        "0 (off)",
-        Range(-2, 2),
-        0.1,
-        0.0,
-    ),
-    Field(
-        "presence_penalty",
-        Kind.NUMBER,
-        "0.1 to 1 favours new tokens, 2 strongly at a cost in quality; negative encourages repetition.",
-        "0 (off)",
-        Range(-2, 2),
-        0.1,
-        0.0,
-    ),
-    Field(
-        "repetition_penalty",
-        Kind.NUMBER,
-        "1 is none, 1.2 a good balance; counts the prompt's tokens too.",
-        "1 (off)",
-        Range(0, 2, low_open=True),
-        0.05,
-        1.0,
-    ),
-    Field(
-        "logit_bias",
-        Kind.BIASES,
-        "Token ids made likelier or unlikelier: -100 forbids a token, 100 forces it.",
-        "no bias",
-        Range(-100, 100),
-    ),
-    Field("stream", Kind.SWITCH, "Sends each token as it is generated.", "on", start=True, always=True),
-    Field(
-        "include_usage",
-        Kind.SWITCH,
-        "Asks for the token counts at the end of a stream (stream_options.include_usage).",
-        "on",
-        start=True,
-        always=True,
-    ),
-)
-"""All parameter fields, in display order."""
+    def set_all(self, changes: Mapping[str, ParameterValue | None]) -> Parameters:
+        """Return a copy with several fields set or unset, as by `set`."""
+        values = {key: old for key, old in self.values.items() if key not in changes}
+        for name, value in changes.items():
+            if value is not None and value not in ((), {}):
+                values[name] = value
+        return Parameters(values, self.extra)
 
-FIELDS: Mapping[str, Field] = MappingProxyType({field.name: field for field in (MODEL, PROMPT, *PARAMETERS)})
-"""All request fields by name."""
+    def changes_to(self, other: Parameters) -> tuple[Change, ...]:
+        """Return the fields that differ in `other`, in the order of `PARAMETERS`."""
+        if self.values == other.values:
+            return ()
+        return tuple(
+            Change(parameter.name, self.get(parameter.name), other.get(parameter.name))
+            for parameter in PARAMETERS
+            if self.get(parameter.name) != other.get(parameter.name)
+        )
 
+    def problems(self, limits: Mapping[str, Range] | None = None) -> Iterator[BadValueError]:
+        """Yield an error for each value that is out of range or conflicts with another."""
+        for name, value in self.values.items():
+            if why := check_value(FIELDS[name], value, limits):
+                yield BadValueError(why, hint=FIELDS[name].help, field=name)
+        best_of, n = self.number("best_of", 0), self.number("n", 1)
+        if best_of and best_of < n:
+            yield BadValueError(
+                f"best_of must be at least n, {n:g} (got {best_of:g})",
+                hint=FIELDS["best_of"].help,
+                field="best_of",
+            )
 
-def _short(number: float) -> str:
-    return str(number) if isinstance(number, int) else f"{number:g}"
+    @property
+    def streams(self) -> bool:
+        """Whether the response is streamed: `stream` is on, and `best_of` is at most 1."""
+        return self.sent("stream") is True and self.number("best_of", 1) <= 1
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Return the set fields as a JSON or TOML table by API name, without `extra`."""
+        return {name: value_to_json(value) for name, value in self.values.items()}
+
+    @staticmethod
+    def from_json(table: JsonObject, extra: JsonObject = MappingProxyType({})) -> Parameters:
+        """Create parameters from a table by API name.
+
+        Raises BadValueError for an unknown field or a value of the wrong type.
+        """
+        known = {parameter.name: parameter for parameter in PARAMETERS}
+        values: dict[str, ParameterValue] = {}
+        for name, value in table.items():
+            if name not in known:
+                raise BadValueError(
+                    f"{name}: no such parameter", hint=f"Known: {', '.join(known)}.", field=name
+                )
+            taken = value_from_json(known[name], value)
+            if taken not in ((), {}):
+                values[name] = taken
+        return Parameters(values, extra)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from workbench.domain.request import Parameters
+from workbench.domain.parameters import Parameters
 
 KEPT_FIELDS = frozenset({"max_tokens", "seed", "stop", "logprobs", "n", "best_of", "stream", "include_usage"})
 """Fields that do not affect the distribution: a preset changes them only if it sets them."""

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from workbench.domain.choice import Choice
 from workbench.domain.errors import EndpointError, WorkbenchError
 from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt, TokensPrompt, single_prompts
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 
 if TYPE_CHECKING:
     from workbench.domain.split import SentPart, Split

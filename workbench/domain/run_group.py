@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from workbench.domain.display import one_line, plural
+from workbench.domain.parameter_table import PARAMETERS, ParameterValue
 from workbench.domain.parameter_values import value_or_unset
-from workbench.domain.parameters import PARAMETERS, ParameterValue
 from workbench.domain.prompt import Prompt
 from workbench.domain.run import Outcome, Run
 

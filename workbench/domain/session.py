@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from workbench.domain.conversation import Chat
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import PromptKind
-from workbench.domain.request import Parameters
 from workbench.domain.run import Run
 
 

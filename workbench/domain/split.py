@@ -6,9 +6,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.domain.json_values import JsonObject
-from workbench.domain.parameters import FIELDS
+from workbench.domain.parameter_table import FIELDS
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import count_prompts, join_prompts, single_prompts
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 
 if TYPE_CHECKING:
     from workbench.domain.run import Run

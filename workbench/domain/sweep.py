@@ -9,8 +9,8 @@ from itertools import product
 from math import prod
 
 from workbench.domain.errors import BadValueError
+from workbench.domain.parameter_table import FIELDS, PARAMETERS, Kind, ParameterValue
 from workbench.domain.parameter_values import check_value, parse_value
-from workbench.domain.parameters import FIELDS, PARAMETERS, Kind, ParameterValue
 from workbench.domain.request import Request
 from workbench.domain.split import reseeded
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 from workbench.domain.json_values import JsonObject, JsonValue
-from workbench.domain.parameters import Field, Kind
+from workbench.domain.parameter_table import Field, Kind
 from workbench.local.request_validation import BODY_FIELDS, MOST_IDS, UNSUPPORTED
 
 _TEXT: JsonObject = {"type": "string"}

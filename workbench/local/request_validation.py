@@ -13,8 +13,8 @@ from typing import NoReturn, TypeVar
 
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonObject, JsonValue
+from workbench.domain.parameter_table import FIELDS, PARAMETERS, Field, Kind, ParameterValue, Range
 from workbench.domain.parameter_values import check_value, value_from_json
-from workbench.domain.parameters import FIELDS, PARAMETERS, Field, Kind, ParameterValue, Range
 from workbench.domain.prompt import Prompt, TextPrompt, count_prompts, prompt_from_json, single_prompts
 from workbench.local.http_server import MOST_BODY
 from workbench.local.refusal import Refusal, bad_request

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from workbench.domain.parameters import ParameterValue
+from workbench.domain.parameter_table import ParameterValue
 
 _CERTAINLY = 1e9
 """A bias larger than any logit, but finite, so that a distribution remains if every token is forbidden."""

@@ -13,9 +13,10 @@ from workbench.chat.truncation import Fitted, fit
 from workbench.domain.conversation import Chat, Conversation, Prefixes, WhenFull
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, EndpointError, TemplateError
-from workbench.domain.parameters import FIELDS
+from workbench.domain.parameter_table import FIELDS
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.runner.connections import Connections
 

@@ -10,10 +10,11 @@ from workbench.domain.display import one_line
 from workbench.domain.divergence import differing, equal_groups
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
-from workbench.domain.parameters import ParameterValue
+from workbench.domain.parameter_table import ParameterValue
+from workbench.domain.parameters import Parameters
 from workbench.domain.probe_findings import Probe, ProbeVerdict
 from workbench.domain.prompt import Prompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.rerun_check import check_run
 from workbench.domain.run import Run
 from workbench.domain.scoring import are_scorings

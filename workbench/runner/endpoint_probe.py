@@ -16,10 +16,11 @@ from workbench.domain.choice import Choice
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.json_values import JsonObject
-from workbench.domain.parameters import ParameterValue
+from workbench.domain.parameter_table import ParameterValue
+from workbench.domain.parameters import Parameters
 from workbench.domain.probe_findings import Finding, Probe, ProbeVerdict
 from workbench.domain.prompt import Prompt, TextPrompt, TextsPrompt, TokenListsPrompt, TokensPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.runner.connections import Connections
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import EndpointError, WorkbenchError
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Failure, Run
 from workbench.runner.connections import Connections
 from workbench.runner.run_status import Phase, Status

@@ -11,8 +11,9 @@ from workbench.domain.display import plural, sentences
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError, EndpointError
 from workbench.domain.figures import unlisted_tokens
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import Prompt, TextPrompt, TokenListsPrompt, TokensPrompt
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.retokenisation import REPLACED
 from workbench.domain.run import Outcome, Run
 from workbench.domain.scoring import Passage, align_scorings

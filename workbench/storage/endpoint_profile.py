@@ -19,7 +19,7 @@ from workbench.domain.endpoint import (
     Prices,
     Timeouts,
 )
-from workbench.domain.parameters import PARAMETERS, Range
+from workbench.domain.parameter_table import PARAMETERS, Range
 from workbench.domain.url_display import split_url
 from workbench.storage.toml_editing import changed
 from workbench.storage.toml_files import Fault, about, table_of, typed, unknown_key

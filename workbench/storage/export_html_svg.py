@@ -7,11 +7,11 @@ from html import escape
 from math import exp
 
 from workbench.domain.choice import Choice
+from workbench.domain.colour_modes import Mode, legend, level
 from workbench.domain.display import percent, show_bytes, visible
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.run import Run
 from workbench.domain.session import Session
-from workbench.domain.token_levels import Mode, legend, level
 from workbench.storage.export_text import answer_figures, parameter_texts, run_facts, run_title
 
 _INK = ("#1f2328", "#7a4b00", "#9a3a00", "#b3261e", "#ffffff")

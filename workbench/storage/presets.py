@@ -19,9 +19,9 @@ from msgspec import Struct
 from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.json_values import JsonValue, holds_null, parse_json
-from workbench.domain.parameters import PARAMETERS, Kind
+from workbench.domain.parameter_table import PARAMETERS, Kind
+from workbench.domain.parameters import Parameters
 from workbench.domain.preset import Preset
-from workbench.domain.request import Parameters
 from workbench.storage.files import Folders, delete_file, write_atomically
 from workbench.storage.toml_files import Fault, TomlFile, about, read_toml, typed, unknown_key
 

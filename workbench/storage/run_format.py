@@ -13,8 +13,9 @@ from msgspec import Meta, Struct
 from workbench.domain.choice import Choice, ReceivedToken
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonObject, JsonValue, holds_null, parse_json
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import Prompt, TextPrompt, prompt_from_json, prompt_to_json
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Failure, Outcome, Parent, Run, Usage
 from workbench.domain.split import SentPart, Split
 from workbench.storage.token_columns import MOST_SECONDS, columns_from_table, columns_to_table

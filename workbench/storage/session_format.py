@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from workbench.domain.conversation import SYSTEM, Chat, Prefixes, Role, Turn, Turns, WhenFull, linked
 from workbench.domain.errors import BadValueError
-from workbench.domain.parameters import PARAMETERS
+from workbench.domain.parameter_table import PARAMETERS
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import PromptKind
-from workbench.domain.request import Parameters
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
 from workbench.storage.run_format import json_table, plain_table, run_from_table

@@ -15,10 +15,10 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
+from workbench.domain.colour_modes import Mode
 from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError, StorageError, WorkbenchError
 from workbench.domain.run import Failure
-from workbench.domain.token_levels import Mode
 
 if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp

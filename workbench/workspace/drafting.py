@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
+from workbench.domain.parameters import Parameters
 from workbench.domain.preset import Preset
 from workbench.domain.prompt import (
     Prompt,
@@ -19,7 +20,6 @@ from workbench.domain.prompt import (
     prompt_to_editor,
     single_prompts,
 )
-from workbench.domain.request import Parameters
 from workbench.domain.session import Draft
 from workbench.storage.endpoint_list import endpoint_for
 from workbench.workspace.notifications import (

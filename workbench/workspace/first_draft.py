@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from workbench.domain.parameters import ParameterValue
+from workbench.domain.parameter_table import ParameterValue
+from workbench.domain.parameters import Parameters
 from workbench.domain.preset import Preset
-from workbench.domain.request import Parameters
 from workbench.domain.session import Draft
 from workbench.workspace.drafting import with_preset
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 from workbench.domain.display import one_line
 from workbench.domain.divergence import distinguishing
 from workbench.domain.measures import Measure, Summary, spread, summarise
+from workbench.domain.parameter_table import ParameterValue
 from workbench.domain.parameter_values import format_value, value_or_unset
-from workbench.domain.parameters import ParameterValue
 from workbench.domain.prompt import Prompt, prompt_to_editor
 from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run

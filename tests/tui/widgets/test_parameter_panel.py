@@ -13,8 +13,8 @@ from textual.app import App, ComposeResult
 from tests.tui.scripted import until
 from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.json_values import JsonValue
-from workbench.domain.parameters import FIELDS, ParameterValue, Range
-from workbench.domain.request import Parameters
+from workbench.domain.parameter_table import FIELDS, ParameterValue, Range
+from workbench.domain.parameters import Parameters
 from workbench.tui.editor.field_editor import (
     extra_from_text,
     extra_to_text,

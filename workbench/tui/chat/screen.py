@@ -12,11 +12,11 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Static, TextArea
 
+from workbench.domain.colour_modes import Mode
 from workbench.domain.conversation import Role
 from workbench.domain.display import one_line, visible
 from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.run import Run
-from workbench.domain.token_levels import Mode
 from workbench.runner.chat_request import ChatRequest
 from workbench.tui.chat.chat_header import FULL, ChatHeader, gauge_of
 from workbench.tui.chat.composer import Composer

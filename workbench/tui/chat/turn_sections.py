@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
+from workbench.domain.colour_modes import fitted
 from workbench.domain.conversation import Turn
 from workbench.domain.display import one_line, visible
 from workbench.domain.run import Outcome, Run
-from workbench.domain.token_levels import fitted
 from workbench.runner.chat_request import answer_text
 from workbench.tui.tokens.transcript import Emphasis, Section
 from workbench.workspace.chat_session import ChatSession

@@ -14,10 +14,10 @@ from textual.message import Message
 from textual.reactive import var
 
 from workbench.domain.choice import Alternative, Choice
+from workbench.domain.colour_modes import Mode
 from workbench.domain.conversation import Turn
 from workbench.domain.display import one_line, plural, visible
 from workbench.domain.errors import WorkbenchError
-from workbench.domain.token_levels import Mode
 from workbench.runner.chat_request import ChatRequest
 from workbench.tui.chat.turn_sections import TurnSections, key_of
 from workbench.tui.commands.command import Where

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from workbench.domain.display import one_line
 from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
+from workbench.domain.parameters import Parameters
 from workbench.domain.preset import Preset
-from workbench.domain.request import Parameters, Request
+from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.runner.compare_plan import Column, adding
 from workbench.storage.endpoint_list import endpoint_for

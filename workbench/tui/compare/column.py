@@ -14,13 +14,13 @@ from textual.widget import Widget
 
 from workbench.domain.alternatives import AlternativeRow, remaining_row, rows_of
 from workbench.domain.choice import Choice, Token
+from workbench.domain.colour_modes import Scale
 from workbench.domain.display import figure, one_line, visible
 from workbench.domain.divergence import Divergence
 from workbench.domain.figures import completion_tokens, tokens_per_second
 from workbench.domain.measures import Summary, summarise
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.run import Run
-from workbench.domain.token_levels import Scale
 from workbench.runner.compare_plan import Column
 from workbench.tui.fixed_width import fit, percent
 from workbench.tui.tokens.token_view import TokenView

@@ -15,11 +15,11 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
+from workbench.domain.colour_modes import Mode, fitted, widest
 from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError
 from workbench.domain.prompt import prompt_to_editor
 from workbench.domain.scoring import SecondScoring, are_scorings
-from workbench.domain.token_levels import Mode, fitted, widest
 from workbench.runner.branching import Branch, branch_at
 from workbench.runner.compare_plan import Column
 from workbench.tui.breakpoints import HEIGHTS, WIDTHS

@@ -12,8 +12,8 @@ from textual.message import Message
 from workbench.domain.display import is_control, visible
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonObject, JsonValue, parse_json
+from workbench.domain.parameter_table import Field, Kind, ParameterValue
 from workbench.domain.parameter_values import format_value, parse_value, value_from_json
-from workbench.domain.parameters import Field, Kind, ParameterValue
 from workbench.tui.editor.inputs import ExactTextArea
 
 Tokenizer: TypeAlias = Callable[[str], Awaitable[tuple[int, ...]]]

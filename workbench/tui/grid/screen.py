@@ -12,9 +12,9 @@ from textual.content import Content
 from textual.coordinate import Coordinate
 from textual.widgets import Static
 
+from workbench.domain.colour_modes import Mode
 from workbench.domain.display import one_line, visible
 from workbench.domain.measures import Measure, show_spread
-from workbench.domain.token_levels import Mode
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.compare.screen import Adopted, CompareScreen

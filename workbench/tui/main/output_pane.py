@@ -13,11 +13,11 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from workbench.domain.choice import Alternative, Choice
+from workbench.domain.colour_modes import Mode
 from workbench.domain.display import visible
 from workbench.domain.run import Failure, Run
 from workbench.domain.run_group import RunGroup
 from workbench.domain.scoring import SecondScoring
-from workbench.domain.token_levels import Mode
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.keymap import CommandTable, commands_of
 from workbench.tui.commands.table import bindings_at

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from workbench.domain.errors import StorageError
-from workbench.domain.parameters import PARAMETERS
+from workbench.domain.parameter_table import PARAMETERS
 from workbench.storage.presets import load_presets
 from workbench.storage.sessions_folder import Library
 from workbench.tui.commands.keymap import CommandTable

@@ -17,9 +17,9 @@ from textual.widgets import Static
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError, WorkbenchError
+from workbench.domain.parameter_table import FIELDS, Field, Range
 from workbench.domain.parameter_values import check_value, step_value
-from workbench.domain.parameters import FIELDS, Field, Range
-from workbench.domain.request import Parameters
+from workbench.domain.parameters import Parameters
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.field_editor import (

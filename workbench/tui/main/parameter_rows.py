@@ -9,9 +9,9 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from workbench.domain.display import one_line, token_text
+from workbench.domain.parameter_table import PARAMETERS, ParameterValue, Range
 from workbench.domain.parameter_values import format_value
-from workbench.domain.parameters import PARAMETERS, ParameterValue, Range
-from workbench.domain.request import Parameters
+from workbench.domain.parameters import Parameters
 from workbench.tui.editor.field_editor import extra_to_text
 from workbench.tui.fixed_width import fit
 

@@ -18,11 +18,11 @@ from textual.widget import Widget
 from textual.widgets import Static, TextArea
 from textual.worker import Worker
 
+from workbench.domain.colour_modes import FIXED, Mode, fitted
 from workbench.domain.errors import BadValueError, StorageError
+from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import count_prompts
-from workbench.domain.request import Parameters
 from workbench.domain.run import Failure, Outcome, Run
-from workbench.domain.token_levels import FIXED, Mode, fitted
 from workbench.domain.what_if import Sampling
 from workbench.tui.breakpoints import HEIGHTS, WIDTHS, begin_at_size
 from workbench.tui.commands.command import Where

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
+from workbench.domain.parameters import Parameters
 from workbench.domain.preset import Preset
-from workbench.domain.request import Parameters
 from workbench.storage.presets import load_presets, save_preset
 from workbench.tui.flows import FlowContext
 from workbench.tui.popups.picker import Item, Picker

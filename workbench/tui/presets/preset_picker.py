@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from workbench.domain.display import one_line
+from workbench.domain.parameters import Parameters
 from workbench.domain.preset import Preset
-from workbench.domain.request import Parameters
 from workbench.storage.files import Folders
 from workbench.storage.presets import (
     delete_preset,

@@ -8,9 +8,9 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from workbench.domain.choice import Choice
+from workbench.domain.colour_modes import Mode
 from workbench.domain.display import one_line
 from workbench.domain.run import Run
-from workbench.domain.token_levels import Mode
 from workbench.runner.replayed_run import Replay
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at

@@ -19,7 +19,7 @@ from textual.app import App
 from textual.color import Color, Lab, lab_to_rgb, rgb_to_lab
 from textual.theme import BUILTIN_THEMES
 
-from workbench.domain.token_levels import Mode
+from workbench.domain.colour_modes import Mode
 from workbench.storage.config import DEFAULT_THEME
 from workbench.storage.theme_file import LEVELS
 from workbench.tui.theme.theme_loading import READABLE, Themes, WorkbenchTheme, adopt, contrast

@@ -9,8 +9,8 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
+from workbench.domain.colour_modes import FIXED, Mode, Scale, legend
 from workbench.domain.display import one_line
-from workbench.domain.token_levels import FIXED, Mode, Scale, legend
 from workbench.tui.fixed_width import fit
 from workbench.tui.theme.token_colours import styles_of
 

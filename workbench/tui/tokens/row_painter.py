@@ -13,9 +13,9 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from workbench.domain.colour_modes import Mode, Scale, level, shade
 from workbench.domain.display import escape_character
 from workbench.domain.scoring import SecondScoring
-from workbench.domain.token_levels import Mode, Scale, level, shade
 from workbench.tui.theme.token_colours import TokenStyles
 from workbench.tui.tokens.text_search import Search
 from workbench.tui.tokens.token_rows import CONTROL, NEWLINE, SPACE, TAB, clusters, is_narrow, tab_cells

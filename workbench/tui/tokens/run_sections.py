@@ -8,12 +8,12 @@ from os.path import commonprefix
 from msgspec.structs import replace
 
 from workbench.domain.choice import Choice
+from workbench.domain.colour_modes import fitted
 from workbench.domain.display import one_line, visible
+from workbench.domain.parameters import Change
 from workbench.domain.prompt import TextPrompt, TokensPrompt, prompt_to_editor
-from workbench.domain.request import Change
 from workbench.domain.run import Outcome, Run
 from workbench.domain.run_group import RunGroup
-from workbench.domain.token_levels import fitted
 from workbench.tui.tokens.transcript import Section
 from workbench.workspace.run_state import figures_of
 

@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from workbench.domain.choice import Choice
+from workbench.domain.colour_modes import FIXED, Scale
 from workbench.domain.display import show_bytes
-from workbench.domain.token_levels import FIXED, Scale
 from workbench.tui.tokens.token_rows import Rows, row_cells
 
 TITLE, BODY, FIGURES = range(3)

@@ -17,8 +17,8 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
 
+from workbench.domain.colour_modes import Mode
 from workbench.domain.scoring import SecondScoring
-from workbench.domain.token_levels import Mode
 from workbench.tui.theme.token_colours import NO_COLOURS, styles_of
 from workbench.tui.tokens.row_painter import PaintOptions, paint
 from workbench.tui.tokens.selection import selected_span, selected_text

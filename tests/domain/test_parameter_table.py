@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.domain.parameters import FIELDS, PARAMETERS, Field, Range
+from workbench.domain.parameter_table import FIELDS, PARAMETERS, Field, Range
 
 
 def test_names_are_unique_and_in_the_index() -> None:

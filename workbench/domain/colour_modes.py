@@ -1,4 +1,4 @@
-"""The surprise level of a token in each colour mode, and the search for notable tokens.
+"""The colour modes: the surprise level of a token in each, and the search for notable tokens.
 
 Logprobs, surprisals and entropies are in nats.
 """
@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from workbench.domain.choice import Choice
 from workbench.domain.figures import coverage, entropy
 from workbench.domain.parameter_values import format_value
-from workbench.domain.request import Parameters
+from workbench.domain.parameters import Parameters
 from workbench.domain.scoring import SecondScoring
 
 SURPRISING = 0.1

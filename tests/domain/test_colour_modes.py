@@ -7,13 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.domain.choice import Alternative, Choice, ReceivedToken
-from workbench.domain.figures import logprob_ceilings
-from workbench.domain.parameters import ParameterValue
-from workbench.domain.prompt import TextPrompt
-from workbench.domain.request import Parameters, Request
-from workbench.domain.run import Run
-from workbench.domain.scoring import Passage, SecondScoring
-from workbench.domain.token_levels import (
+from workbench.domain.colour_modes import (
     FIXED,
     Mode,
     Thresholds,
@@ -24,6 +18,13 @@ from workbench.domain.token_levels import (
     shade,
     widest,
 )
+from workbench.domain.figures import logprob_ceilings
+from workbench.domain.parameter_table import ParameterValue
+from workbench.domain.parameters import Parameters
+from workbench.domain.prompt import TextPrompt
+from workbench.domain.request import Request
+from workbench.domain.run import Run
+from workbench.domain.scoring import Passage, SecondScoring
 
 
 def choice_of(*pieces: ReceivedToken) -> Choice:
