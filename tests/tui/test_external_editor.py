@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +18,12 @@ from workbench.domain.errors import StorageError, WorkbenchError
 from workbench.tui.editor.external_editor import edited_text
 
 NASTY = "a\u2028b\rc\x0cd\x85e\x0bf\tg  \r\nh\x1b[31m\x00\u202e\u2029\x1c \n"
+
+
+@pytest.fixture(autouse=True)
+def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave nothing that is kept for the user in the system's folder."""
+    monkeypatch.setattr(tempfile, "tempdir", os.fspath(tmp_path))
 
 
 class Handed(App[int]):
