@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,12 +11,12 @@ import pytest
 
 from workbench.chat.template_sources import load_templates
 from workbench.cli.chat_options import read_conversation
-from workbench.domain.errors import WorkbenchError
+from workbench.domain.errors import StorageError, WorkbenchError
 from workbench.runner.import_curl import curl_from_text
 from workbench.storage.check_progress import CheckProgress
-from workbench.storage.config import config_file, load_config, load_state
-from workbench.storage.endpoint_list import endpoints_folder, load_endpoints
-from workbench.storage.files import Folders
+from workbench.storage.config import State, config_file, load_config, load_state
+from workbench.storage.endpoint_list import endpoints_folder, load_endpoints, profile_text
+from workbench.storage.files import Folders, is_missing, write_atomically
 from workbench.storage.journal import read_journal
 from workbench.storage.json_lines import runs_from_json_lines
 from workbench.storage.presets import load_presets, presets_folder, read_preset
@@ -157,3 +159,79 @@ def test_a_prompt_may_hold_endless_digits(tmp_path: Path) -> None:
     opened = SessionStore.open(written(tmp_path / "mine.toml", f'format = 1\n[draft]\nprompt = "{text}"\n'))
     opened.store.close()
     assert opened.session.draft.prompt == text
+
+
+@pytest.fixture(params=["pipe", "device"])
+def endless(request: pytest.FixtureRequest) -> Callable[[Path], Path]:
+    """Make a file whose end never comes."""
+
+    def make(path: Path) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if request.param == "pipe":
+            os.mkfifo(path)
+        else:
+            path.symlink_to("/dev/zero")
+        return path
+
+    return make
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files")
+def test_a_pipe_or_device_in_the_folders_is_refused_at_once(
+    folders: Folders, endless: Callable[[Path], Path]
+) -> None:
+    for folder in (folders.config, presets_folder(folders), endpoints_folder(folders)):
+        endless(folder / "config.toml")
+    endless(folders.state / "state.toml")
+    problems = [
+        *load_config(folders).problems,
+        *load_presets(folders).problems,
+        *load_endpoints(folders).problems,
+    ]
+    assert [problem.message for problem in problems] == ["It is a pipe or a device"] * 3
+    assert load_state(folders) == State()
+    library = Library(folders)
+    path = endless(library.folder / "s.toml")
+    assert [listed.error for listed in library.sessions()] == ["It is a pipe or a device"]
+    with pytest.raises(WorkbenchError, match="It is a pipe or a device"):
+        SessionStore.open(path)
+    before = path.lstat()
+    with pytest.raises(WorkbenchError, match=r"cannot be written\nIt is a pipe or a device"):
+        write_atomically(path, b"new")
+    assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files")
+def test_an_open_session_whose_file_becomes_a_pipe_or_device_waits_until_it_is_gone(
+    tmp_path: Path, endless: Callable[[Path], Path]
+) -> None:
+    store = SessionStore.create(tmp_path / "s.toml")
+    store.rename("title")
+    store.path.unlink()
+    endless(store.path)
+    with pytest.raises(StorageError, match="It is a pipe or a device"):
+        store.rename("another title")
+    store.path.unlink()
+    store.close()
+    assert SessionStore.open(store.path).session.title == "another title"
+
+
+def test_a_folder_that_may_not_be_entered_is_a_problem_and_not_the_end(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(config_file(folders), "")
+
+    def refuse(path: Path, **options: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    monkeypatch.setattr("workbench.storage.files.open_regular", refuse)
+    (problem,) = load_config(folders).problems
+    assert (problem.title, problem.message) == ("config.toml cannot be read", "Permission denied")
+    with pytest.raises(StorageError, match="Permission denied"):
+        profile_text(folders, "openai")
+    with pytest.raises(WorkbenchError, match="Permission denied"):
+        load_templates(folders.config / "chat_template.jinja")
+    assert not is_missing(config_file(folders))

@@ -117,3 +117,33 @@ def stored() -> bytes:
     """Everything in the sessions' folder, sidecars too."""
     folder = Path(os.environ["WORKBENCH_HOME"], "data", "sessions")
     return b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
+
+
+HANGING = """
+import os, threading
+
+scandir = os.scandir
+
+def hang(path="."):
+    if str(path).endswith("sessions"):
+        threading.Event().wait()
+    return scandir(path)
+
+os.scandir = hang
+"""
+
+
+async def test_a_disk_that_hangs_lets_one_quit(tmp_path: Path) -> None:
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path" / "sitecustomize.py").write_text(HANGING)
+    environment = {"PYTHONPATH": str(tmp_path / "path")}
+    async with (
+        serving(answering(answer(" in"))) as loopback,
+        on_terminal(loopback.base_url, environment=environment) as terminal,
+    ):
+        terminal.type(b"\x0f")
+        await shown(terminal, b"reading")
+        terminal.type(b"\x11")
+        assert await asyncio.wait_for(terminal.process.wait(), 20) == 0
+        assert b"\x1b[?1049l" in terminal.written
+        assert b"Traceback" not in terminal.written

@@ -25,8 +25,13 @@ def load_templates(path: Path) -> Mapping[str, JinjaTemplate]:
     the template itself. `chat_template.jinja` and `chat_template.json` use the special tokens of the
     `tokenizer_config.json` beside them. Raises TemplateError if no template is found.
     """
-    if path.is_dir():
-        return _load_folder(path)
+    try:
+        return _load_folder(path) if path.is_dir() else _load_file(path)
+    except OSError as error:
+        raise TemplateError(f"{path.name} cannot be read", error.strerror or str(error)) from None
+
+
+def _load_file(path: Path) -> Mapping[str, JinjaTemplate]:
     beside = path.with_name(_TOKENIZER)
     tokens = _object(beside) if path.name in (_TEMPLATE, _PROCESSOR) and beside.exists() else {}
     if path.suffix.lower() != ".json":

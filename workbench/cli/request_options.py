@@ -178,7 +178,9 @@ def _extra(pair: str) -> tuple[str, JsonValue]:
 
 def read_input(name: str) -> str:
     """Read the text of a file, or of standard input if the name is `-`. Raises StorageError."""
-    return decode_text(sys.stdin.buffer.read(), Path("stdin")) if name == "-" else read_text(Path(name))
+    if name == "-":
+        return decode_text(sys.stdin.buffer.read(), Path("stdin"))
+    return read_text(Path(name), is_pipe_allowed=True)
 
 
 def _read_file(name: str) -> str:

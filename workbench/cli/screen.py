@@ -9,6 +9,7 @@ from workbench.cli import garbage_collection
 from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.terminal import end_soon
 from workbench.workspace.services import Services
 
 
@@ -39,6 +40,11 @@ class Started(WorkbenchApp):
         """Enable garbage collection."""
         garbage_collection.begin()
         self.set_interval(garbage_collection.SECONDS, self._collect)
+
+    async def leave(self) -> None:
+        """Quit, also while a thread waits for a disk."""
+        await super().leave()
+        end_soon(0)
 
     def _collect(self) -> None:
         if not self.workspace.runs.is_streaming:

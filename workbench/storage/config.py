@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from workbench.domain.colour_modes import LOW_COVERAGE, SURPRISING
 from workbench.domain.errors import StorageError
-from workbench.storage.files import Folders, write_atomically
+from workbench.storage.files import Folders, is_missing, write_atomically
 from workbench.storage.toml_files import about, read_toml, typed
 from workbench.storage.toml_text import toml_table
 
@@ -72,7 +72,7 @@ def config_file(folders: Folders) -> Path:
 def load_config(folders: Folders) -> LoadedConfig:
     """Load the configuration, with defaults if there is no file, and for every invalid key."""
     path = config_file(folders)
-    if not path.exists():
+    if is_missing(path):
         return LoadedConfig(Config())
     try:
         file = read_toml(path)

@@ -23,7 +23,7 @@ from workbench.storage.endpoint_profile import (
     profile_table,
     read_profile,
 )
-from workbench.storage.files import Folders, file_error, write_atomically
+from workbench.storage.files import Folders, file_error, is_missing, write_atomically
 from workbench.storage.toml_editing import NotEditable, changed, flat, rewritten
 from workbench.storage.toml_files import TomlFile, read_toml, schema_of
 from workbench.storage.toml_text import parse
@@ -183,7 +183,7 @@ def save_endpoint(
     if faults := read_profile(endpoint.name, table, {})[1]:
         raise TomlFile(path, "", table).error(faults[0])
     was = was if was in loaded.own else ""
-    if endpoint.name != was and path.exists():
+    if endpoint.name != was and not is_missing(path):
         raise StorageError(
             f"name: there is an endpoint {endpoint.name} already",
             "",

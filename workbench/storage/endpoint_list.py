@@ -20,7 +20,7 @@ from workbench.storage.endpoint_profile import (
     read_profile,
     url_problem,
 )
-from workbench.storage.files import Folders, delete_file, read_text, write_atomically
+from workbench.storage.files import Folders, delete_file, is_missing, read_text, write_atomically
 from workbench.storage.toml_files import read_toml
 
 _SHIPPED = Path(__file__).parent / "shipped" / "endpoints"
@@ -65,7 +65,8 @@ def load_endpoints(folders: Folders) -> EndpointList:
 def builtin_endpoint(folders: Folders, name: str) -> Endpoint | None:
     """Load a single built-in profile; None if it does not exist or a user profile replaces it."""
     path = _SHIPPED / f"{name}.toml"
-    if not is_endpoint_name(name) or not path.exists() or (endpoints_folder(folders) / path.name).exists():
+    own = endpoints_folder(folders) / path.name
+    if not is_endpoint_name(name) or not path.exists() or not is_missing(own):
         return None
     return read_profile(name, read_toml(path).table, {})[0]
 
@@ -161,7 +162,7 @@ def profile_text(folders: Folders, name: str) -> str:
     Raises StorageError if it does not exist or cannot be read.
     """
     path = endpoints_folder(folders) / f"{name}.toml"
-    return read_text(path if path.exists() else _SHIPPED / path.name)
+    return read_text(_SHIPPED / path.name if is_missing(path) else path)
 
 
 def save_profile_text(folders: Folders, name: str, text: str) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from msgspec import Struct
 
@@ -44,21 +46,54 @@ class Folders(Struct, frozen=True):
         return Folders(usual.user_config_path, usual.user_data_path, usual.user_state_path)
 
 
-def read_text(path: Path, most: int | None = None) -> str:
+def is_missing(path: Path) -> bool:
+    """Whether there is no such file; False if that is unknown, so that reading it gives the reason."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading. Raises OSError, also for a pipe or device, whose end might never come."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    raise _not_regular(path, mode)
+
+
+def _not_regular(path: Path, mode: int) -> OSError:
+    if stat.S_ISDIR(mode):
+        return IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    return OSError(errno.EINVAL, "It is a pipe or a device", str(path))
+
+
+def read_regular(path: Path, size: int = -1) -> bytes:
+    """Read a file's bytes, at most the first `size`. Raises OSError as `open_regular` does."""
+    with open_regular(path) as file:
+        return file.read(size)
+
+
+def read_text(path: Path, most: int | None = None, *, is_pipe_allowed: bool = False) -> str:
     """Read a file's text, without a byte order mark.
 
     Raises StorageError if the file cannot be read, has more than `most` bytes, or is not UTF-8.
     """
-    raw = read_bytes(path, -1 if most is None else most + 1)
+    raw = read_bytes(path, -1 if most is None else most + 1, is_pipe_allowed=is_pipe_allowed)
     if most is not None and len(raw) > most:
         raise file_error(path, "is too large", f"More than {most:,} bytes.")
     return decode_text(raw, path)
 
 
-def read_bytes(path: Path, size: int = -1, *, hint: str = "") -> bytes:
+def read_bytes(path: Path, size: int = -1, *, hint: str = "", is_pipe_allowed: bool = False) -> bytes:
     """Read a file's bytes, at most the first `size`. Raises StorageError if it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with path.open("rb") if is_pipe_allowed else open_regular(path) as file:
             return file.read(size)
     except OSError as error:
         raise file_error(path, "cannot be read", error, hint) from None
@@ -134,13 +169,16 @@ def write_atomically(path: Path, data: bytes, part: Path | None = None) -> None:
     temporary: Path | None = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        old = None if is_missing(target) else target.stat().st_mode
+        if old is not None and not stat.S_ISREG(old):
+            raise _not_regular(target, old)
         handle, temporary = _new_part(target) if part is None else _opened(part)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            temporary.chmod(target.stat().st_mode & 0o7777)
+        if old is not None:
+            temporary.chmod(old & 0o7777)
         temporary.replace(target)
         temporary = None
     except OSError as error:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from workbench.domain.choice import Columns
 from workbench.domain.json_values import parse_json
 from workbench.domain.run import Outcome, Run
+from workbench.storage.files import open_regular
 from workbench.storage.run_format import add_columns, header_to_table, run_from_table
 from workbench.storage.token_columns import columns_to_table
 from workbench.storage.toml_files import BadField
@@ -152,7 +153,7 @@ def read_journal(path: Path) -> Recovered | None:
     """Read a journal up to the first invalid line; None if it has no header. Raises OSError."""
     run: Run | None = None
     ended, offset = False, None
-    with path.open("rb") as file, suppress(BadField, ValueError, TypeError, KeyError):
+    with open_regular(path) as file, suppress(BadField, ValueError, TypeError, KeyError):
         for line in file:
             entry = parse_json(line)
             if not isinstance(entry, dict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -260,4 +261,4 @@ def _free_file(folders: Folders, name: str) -> Path:
     stem = re.sub(_NO_SLUG, "-", plain).strip("-") or "preset"
     stems = chain([stem], (f"{stem}-{number}" for number in count(2)))
     paths = (presets_folder(folders) / f"{free}.toml" for free in stems)
-    return next(path for path in paths if not path.exists())
+    return next(path for path in paths if not os.path.lexists(path))

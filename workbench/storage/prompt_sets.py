@@ -38,7 +38,7 @@ def read_prompts(path: Path, column: str = "") -> tuple[str, ...]:
 
     Raises StorageError with the file and, where known, the line.
     """
-    text = read_text(path)
+    text = read_text(path, is_pipe_allowed=True)
     match path.suffix.lower():
         case ".jsonl" | ".ndjson":
             prompts = tuple(_json_lines(path, text, column))

@@ -13,7 +13,7 @@ from msgspec import Struct
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
-from workbench.storage.files import file_error, read_bytes
+from workbench.storage.files import file_error, open_regular, read_bytes
 from workbench.storage.journal import write_all
 from workbench.storage.run_format import RUN_MARK
 from workbench.storage.session_format import runs_from_tables, session_from_tables
@@ -170,7 +170,7 @@ def iterate_runs(path: Path, *, with_tokens: bool = True) -> Iterator[Run]:
 def _parts(path: Path) -> Iterator[bytes]:
     """Split a file before each line that may begin a run. Raises StorageError."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             left = os.fstat(file.fileno()).st_size
             lines: list[bytes] = []
             while left > 0 and (line := file.readline(left)):
@@ -224,7 +224,7 @@ class FileState:
         """Whether the file grew and still starts with the known bytes. Raises OSError."""
         if self.identity is None or path.stat().st_size <= self.size:
             return False
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             if file.read(len(self.start)) != self.start:
                 return False
             file.seek(self.size - len(self.guard))

@@ -18,7 +18,15 @@ from workbench.domain.display import one_line
 from workbench.domain.errors import BusyError, StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session, in_order
-from workbench.storage.files import file_error, followed, not_written, read_bytes, write_atomically
+from workbench.storage.files import (
+    file_error,
+    followed,
+    not_written,
+    open_regular,
+    read_bytes,
+    read_regular,
+    write_atomically,
+)
 from workbench.storage.journal import Increment, Journal
 from workbench.storage.recovery import recover
 from workbench.storage.run_format import run_to_toml, with_order, with_runs
@@ -330,7 +338,7 @@ class SessionStore:
         is_there = identity(self.path) is not None
         at = len(self._known.start) if is_there else 0
         line_end = self._known.line_end
-        body = edited(self.path.read_bytes()[at:].replace(line_end, b"\n")) if at else None
+        body = edited(read_regular(self.path)[at:].replace(line_end, b"\n")) if at else None
         if body is None:
             held = {run.id for run in self._pending}
             # Runs missing from the file were removed by another window.
@@ -467,7 +475,7 @@ class SessionStore:
             journals = [path for path in orphans if path.suffix == ".run"]
             if not journals:
                 return self._read_news()
-            raw = self.path.read_bytes()
+            raw = read_regular(self.path)
             found = recover(self.path, raw, journals, error_in(raw, self.path), self._stored)
             news = self._read_news()
             have = {run.id for run in self.session.runs}
@@ -484,8 +492,8 @@ class SessionStore:
         if identity(self.path) == known.identity:
             return []
         if not known.was_appended_to(self.path):
-            return self._reload(self.path.read_bytes())
-        with self.path.open("rb") as file:
+            return self._reload(read_regular(self.path))
+        with open_regular(self.path) as file:
             file.seek(known.size)
             tail = file.read()
         added = self._add(parse_runs(tail, self.path))
@@ -546,7 +554,7 @@ def append_runs(path: Path, runs: Iterable[Run]) -> None:
     path = followed(path)
     sidecars = Sidecars(path, uuid.uuid4().hex[:12])
     with _disk_errors(path):
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             end = line_end(file.readline())
         with sidecars.lock:
             data = "".join(map(run_to_toml, runs)).encode().replace(b"\n", end)

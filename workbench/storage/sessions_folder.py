@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from workbench.domain.errors import StorageError
 from workbench.domain.json_values import parse_json
-from workbench.storage.files import Folders, read_bytes, write_atomically
+from workbench.storage.files import Folders, read_bytes, read_regular, write_atomically
 from workbench.storage.session_file import parse_document
 from workbench.storage.session_store import SessionStore
 from workbench.storage.toml_text import tables_in
@@ -124,7 +124,7 @@ class Library:
     def _read_index(self) -> dict[str, Listed]:
         # The index is only a cache, rebuilt if it is damaged.
         try:
-            index = msgspec.convert(parse_json(self._index.read_bytes()), _Index)
+            index = msgspec.convert(parse_json(read_regular(self._index)), _Index)
         except (OSError, ValueError, msgspec.ValidationError):
             return {}
         return {listed.path: listed for listed in index.sessions} if index.format == _INDEX_FORMAT else {}

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from workbench.domain.json_values import parse_json
 from workbench.domain.session import Draft
-from workbench.storage.files import PART, write_atomically
+from workbench.storage.files import PART, read_regular, write_atomically
 from workbench.storage.session_format import draft_from_table, draft_to_table
 from workbench.storage.toml_files import BadField
 from workbench.storage.toml_text import parse, sound, toml_table
@@ -199,7 +199,7 @@ def write_draft(path: Path, draft: Draft, owned: bool) -> None:
 def read_draft(path: Path) -> StoredDraft | None:
     """Read the draft in a sidecar; None if it is invalid. Raises OSError."""
     try:
-        stored: Any = parse_json(path.read_bytes())
+        stored: Any = parse_json(read_regular(path))
         draft = draft_from_table(parse(stored["draft"]))
     except (BadField, ValueError, TypeError, KeyError):
         return None

@@ -19,7 +19,7 @@ def load_variables(path: Path) -> Mapping[str, str]:
 
     Numbers and booleans become text. Raises StorageError if the file is unreadable or invalid.
     """
-    text = read_text(path, _MOST_BYTES)
+    text = read_text(path, _MOST_BYTES, is_pipe_allowed=True)
     try:
         table = parse_json(text) if path.suffix.lower() == ".json" else parse(text)
     except ValueError as error:

@@ -37,6 +37,7 @@ from workbench.storage.config import (
     load_state,
     save_state,
 )
+from workbench.storage.files import is_missing
 from workbench.tui.commands.keymap import with_keys
 from workbench.tui.commands.table import BY_ID
 from workbench.tui.flows import FlowContext, Flows
@@ -97,7 +98,7 @@ class WorkbenchApp(App[int]):
         wanted = chosen_theme(services.config, self._state)
         self._load_themes(wanted, SIXTEEN_THEME, DEFAULT_THEME)
         self.theme = theme_for(wanted, self._depth, self.themes).name
-        if session is None and self._state.session and Path(self._state.session).exists():
+        if session is None and self._state.session and not is_missing(Path(self._state.session)):
             session = Path(self._state.session)
         mode = Mode(chosen_colour_by(services.config, self._state))
         surprising, low_coverage = chosen_thresholds(services.config, self._state)

@@ -189,7 +189,12 @@ def let_go_of_terminal(attributes: list[object] | None) -> None:
             if attributes is not None:
                 termios.tcsetattr(terminal, termios.TCSANOW, attributes)  # type: ignore[arg-type]
         os.close(terminal)
-    last = threading.Timer(_LAST_SECONDS, os._exit, (_STATUS,))
+    end_soon(_STATUS)
+
+
+def end_soon(status: int) -> None:
+    """End the process by force in some seconds, as a thread that waits for a disk might never let it end."""
+    last = threading.Timer(_LAST_SECONDS, os._exit, (status,))
     last.daemon = True
     last.start()
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from operator import is_not
-from os.path import realpath
+from os.path import lexists, realpath
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -281,7 +281,7 @@ def new_path(folder: Path, now: datetime) -> Path:
     """Return an unused file name for an unnamed session."""
     stem = f"{now:%Y-%m-%d-%H%M%S}"
     names = (folder / f"{stem}{'' if number == 1 else f'-{number}'}.toml" for number in range(1, 1000))
-    return next(path for path in names if not path.exists())
+    return next(path for path in names if not lexists(path))
 
 
 class Keeper:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from workbench.domain.display import one_line
 from workbench.storage.config import config_file, load_config
-from workbench.storage.files import read_text, write_atomically
+from workbench.storage.files import is_missing, read_text, write_atomically
 from workbench.storage.presets import load_presets
 from workbench.tui.editor.external_editor import edited_text, with_editor
 from workbench.tui.flows import FlowContext
@@ -58,7 +58,7 @@ async def open_config(flow: FlowContext) -> None:
 
 
 def _text_of(path: Path) -> str:
-    return read_text(path, _MOST_BYTES) if path.exists() else ""
+    return "" if is_missing(path) else read_text(path, _MOST_BYTES)
 
 
 async def jump(flow: FlowContext) -> None:

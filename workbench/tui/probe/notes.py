@@ -8,7 +8,7 @@ from workbench.domain.endpoint import EnvironmentKey
 from workbench.domain.probe_findings import ProbeVerdict
 from workbench.storage.config import config_file
 from workbench.storage.endpoint_list import offered
-from workbench.storage.files import Folders
+from workbench.storage.files import Folders, is_missing
 from workbench.storage.probes import load_probe
 from workbench.tui.commands.keymap import CommandTable
 from workbench.workspace.services import Services
@@ -35,7 +35,7 @@ def probe_notes(folders: Folders, endpoint: str) -> Mapping[str, str]:
 
 def offer(services: Services, commands: CommandTable) -> str:
     """Suggest endpoints whose API key is set; empty if there are none or the person has configured any."""
-    if config_file(services.folders).exists() or services.endpoints.own:
+    if not is_missing(config_file(services.folders)) or services.endpoints.own:
         return ""
     found = [
         (endpoint.key.variable, endpoint.name)
