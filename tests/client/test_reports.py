@@ -130,6 +130,18 @@ def test_an_event_or_a_body_without_an_end_is_refused(start: bytes, monkeypatch:
         list(answer.feed(b"x"))
 
 
+@pytest.mark.parametrize(
+    "body",
+    [b"data: %s\n\ndata: [DONE]\n\n", b"\n\ndata: %s\n\ndata: [DONE]\n\n", b"%s", b" \n%s", b"%s\n[DONE]"],
+    ids=["stream", "blank lines and stream", "JSON", "blanks and JSON", "lines of JSON"],
+)
+def test_a_byte_order_mark_before_a_body_is_dropped_however_it_is_cut(body: bytes) -> None:
+    whole = b"\xef\xbb\xbf" + body % b'{"choices":[{"text":"a","finish_reason":"stop"}]}'
+    for size in (1, 2, 3, 4, len(whole)):
+        run = run_of(answer_events(cut(whole, size)))
+        assert (texts(run), run.outcome, run.notes) == (["a"], Outcome.COMPLETE, [])
+
+
 def test_blank_lines_before_a_body_are_not_kept() -> None:
     answer = ResponseBody()
     for _ in range(3):

@@ -68,10 +68,6 @@ def test_an_event_is_told_before_the_next_one_begins() -> None:
     assert parser.feed(b"\ndata: b\n\n") == [b"b"]
 
 
-def test_one_byte_order_mark_is_dropped() -> None:
-    assert parsed([b"\xef", b"\xbb", b"\xbfdata: a\n\n"]) == [b"a"]
-
-
 def test_only_one_space_after_the_colon_is_dropped() -> None:
     assert parsed([b"data:  a\n\n"]) == [b" a"]
 

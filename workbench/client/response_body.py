@@ -90,7 +90,7 @@ class ResponseBody:
             self._body += chunk
             if not self._is_stream():
                 return
-            self._sse, chunk = SseParser(), bytes(self._body)
+            self._sse, chunk = SseParser(), bytes(self._body).removeprefix(_BOM)
         elif not self._answered and len(self._body) < _QUOTED:
             self._body += chunk
         for payload in self._sse.feed(chunk):
@@ -138,7 +138,7 @@ class ResponseBody:
             events.append(Error(stray_error(body, self._redact)))
 
     def _whole_body(self, events: list[Event]) -> None:
-        body = bytes(self._body.strip(_BLANK))
+        body = bytes(self._body).removeprefix(_BOM).strip(_BLANK)
         reading = read_fast(body) or _read(body)
         if reading is None and body[:1] != b"<":
             # JSON lines, or a stream whose first line is not an event.

@@ -10,7 +10,6 @@ import re
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _EVENTS = re.compile(rb"(?:data: .*+\n\n)++")
 """Consecutive events of one `data:` line each, the common case, without CR."""
-_BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b"error:")
 _IGNORED = frozenset((b"id", b"retry"))
 _UNKNOWN_FIELD = re.compile(rb"[A-Za-z][\w-]*")
@@ -50,7 +49,6 @@ class SseParser:
         """Whether the unfinished event is named `error`."""
         self._held = 0
         """Bytes in the complete lines of the unfinished event."""
-        self._has_started = False
         self._after_cr = False
 
     @property
@@ -60,14 +58,6 @@ class SseParser:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Return the payloads completed by a chunk of the stream."""
-        if not self._has_started:
-            chunk = bytes(self._rest) + chunk
-            self._rest[:] = chunk
-            if len(chunk) < len(_BOM) and _BOM.startswith(chunk):
-                return []
-            self._has_started = True
-            self._rest.clear()
-            chunk = chunk.removeprefix(_BOM)
         if self._after_cr and chunk:
             # The previous chunk ended with a CR; an LF after it belongs to the same line end.
             chunk = chunk.removeprefix(b"\n")
