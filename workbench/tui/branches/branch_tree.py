@@ -220,9 +220,9 @@ class TreeScreen(ResultScreen[Run]):
         self.rows = rows_of_tree(self._runs)
         self._growing = [index for index, row in enumerate(self.rows) if row.run.is_running]
         lines = [branch_line(row, self.listing.row_width) for row in self.rows]
-        roots = sum(row.depth == 0 for row in self.rows)
-        count = plural(len(lines), "run")
-        about = f"{count}, {len(lines) - roots} of them branches" if lines else "no runs yet"
+        children = sum(row.depth > 0 for row in self.rows)
+        count = f"{plural(len(lines), 'run')}, {plural(children, 'branch')}"
+        about = count if lines else "no runs yet"
         wanted = next(
             (index for index, row in enumerate(self.rows) if row.run.id == self._wanted), len(lines) - 1
         )

@@ -291,9 +291,8 @@ class TurnsPane(Vertical):
 
     def action_copy_turn(self) -> None:
         """Copy the selection, else the turn's exact text."""
-        text = self.view.selected_text() or (self.turn.text if self.turn is not None else "")
-        if text:
-            self.app.copy_to_clipboard(text)
+        text = self.turn.text if self.turn is not None else ""
+        self.app.copy_to_clipboard(self.view.selected_text() or text)
 
     @asks
     async def action_find(self, flow: FlowContext) -> None:

@@ -337,8 +337,7 @@ class CompareScreen(ResultScreen[Adopted | None]):
     def action_copy_answer(self) -> None:
         """Copy the selection, else this column's exact text."""
         choice = self.current.choice
-        if text := self.current.view.selected_text() or (choice.text if choice else ""):
-            self.app.copy_to_clipboard(text)
+        self.app.copy_to_clipboard(self.current.view.selected_text() or (choice.text if choice else ""))
 
     def action_adopt(self) -> None:
         """Close and adopt this column's settings, stopping all runs."""

@@ -53,7 +53,7 @@ class EndpointForm(Popup[Endpoint]):
     where = Where.ENDPOINT_FORM
 
     def __init__(
-        self, title: str, endpoint: Endpoint, save: Callable[[Endpoint], object], *, needs: str = "name"
+        self, title: str, endpoint: Endpoint, save: Callable[[Endpoint], object], *, needs: str
     ) -> None:
         """`save` writes the endpoint, or raises StorageError; `needs` is the field to focus first."""
         super().__init__()

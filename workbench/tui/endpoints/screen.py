@@ -72,10 +72,12 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         self._services = services
         self._began = self._current = current
         self._model = model
-        self._address = previous if previous is not None and "://" in previous.name else None
-        """The endpoint used before, if it was typed as a URL."""
-        is_there = self._address is not None or previous in services.endpoints.endpoints.values()
-        self._wanted = previous.name if previous is not None and is_there else current.name
+        self._typed = {previous.name: previous} if previous is not None and "://" in previous.name else {}
+        """The endpoint used before by its name, if it was typed as a URL."""
+        self._wanted = current.name
+        """The name of the endpoint to highlight while nothing is typed."""
+        if previous is not None and self._endpoint(previous.name) == previous:
+            self._wanted = previous.name
         self._results: dict[str, Content] = {}
         """Results of tests, by endpoint."""
         self.shown: Sequence[str] = ()
@@ -101,9 +103,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     def _endpoint(self, name: str) -> Endpoint | None:
         if name == self._current.name:
             return self._current
-        if self._address is not None and name == self._address.name:
-            return self._address
-        return self._services.endpoints.endpoints.get(name)
+        return self._typed.get(name) or self._services.endpoints.endpoints.get(name)
 
     @property
     def highlighted(self) -> str | None:
@@ -115,8 +115,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     def _show(self) -> None:
         words = self.filter.value.casefold().split()
         loaded = self._services.endpoints
-        addresses = [self._address.name] if self._address is not None else []
-        names = dict.fromkeys((*loaded.endpoints, *loaded.broken, self._current.name, *addresses))
+        names = dict.fromkeys((*loaded.endpoints, *loaded.broken, self._current.name, *self._typed))
         # A URL is an endpoint of its own, without the key of a profile with the same URL.
         found = (name for name in names if all(word in self._text_of(name) for word in words))
         typed = self.filter.value.strip().casefold()
@@ -226,12 +225,12 @@ class EndpointsScreen(ResultScreen[Endpoint]):
             Picker("Copy settings from", items, note="type to filter · Enter choose · Esc close")
         )
         if name == _PLAIN:
-            await self._edit(flow, "Add an endpoint", Endpoint("", ""), needs="name")
+            await self._edit(flow, "Add an endpoint", Endpoint("", ""))
         elif name is not None:
             profile = profiles[name]
             free = name not in self._services.endpoints.own
             initial = profile if free else Endpoint("", "", profile.title)
-            await self._edit(flow, f"Add an endpoint like {name}", initial, like=name, needs="base_url")
+            await self._edit(flow, f"Add an endpoint like {name}", initial, like=name)
 
     @asks
     async def action_edit(self, flow: FlowContext) -> None:
@@ -251,23 +250,18 @@ class EndpointsScreen(ResultScreen[Endpoint]):
             self.notify(message, title="Endpoint")
         elif "://" in endpoint.name:
             initial = Endpoint("", endpoint.base_url, key=endpoint.key)
-            await self._edit(flow, "Keep this address as an endpoint", initial, needs="name")
+            await self._edit(flow, "Keep this address as an endpoint", initial)
         else:
             like = name if name in self._services.endpoints.shipped else ""
-            await self._edit(flow, f"Edit {name}", endpoint, was=name, like=like, needs="base_url")
+            await self._edit(flow, f"Edit {name}", endpoint, was=name, like=like)
 
     async def _edit(
-        self,
-        flow: FlowContext,
-        title: str,
-        endpoint: Endpoint,
-        *,
-        was: str = "",
-        like: str = "",
-        needs: str,
+        self, flow: FlowContext, title: str, endpoint: Endpoint, was: str = "", like: str = ""
     ) -> None:
+        """Edit an endpoint in a form; `was` is its name so far, `like` the profile it is copied from."""
         folders, loaded = self._services.folders, self._services.endpoints
         save = partial(save_endpoint, folders, loaded=loaded, was=was, like=like)
+        needs = "base_url" if was or like else "name"
         changed = await flow.ask(EndpointForm(title, endpoint, save, needs=needs))
         if changed is not None:
             if was == self._current.name:

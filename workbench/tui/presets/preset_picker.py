@@ -104,7 +104,7 @@ class PresetPicker(Picker):
         return None
 
     def _replaced(self, flow: FlowContext, name: str, preset: Preset | None) -> None:
-        """Let the draft use `preset` in place of one that is gone; warn if config.toml still names that."""
+        """Use `preset` in the draft instead of a renamed or deleted one; warn if config.toml names that."""
         flow.workspace.drafting.preset_replaced(name, preset)
         if name == flow.services.config.preset and (preset is None or preset.name != name):
             flow.warn(f"config.toml still names {one_line(name, 40)}: change its preset there.", "Preset")

@@ -160,9 +160,8 @@ class ReplayScreen(ResultScreen[None]):
 
     def action_copy_answer(self) -> None:
         """Copy the selection, else the text of the first choice so far."""
-        text = self.view.selected_text() or "".join(choice.text for choice in self.replay.run.ordered[:1])
-        if text:
-            self.app.copy_to_clipboard(text)
+        text = "".join(choice.text for choice in self.replay.run.ordered[:1])
+        self.app.copy_to_clipboard(self.view.selected_text() or text)
 
     # --- the token under the cursor ----------------------------------------------------------------------
 

@@ -216,7 +216,7 @@ class WireScreen(ResultScreen[Spot]):
         if index == 0:
             return EventRow("→", "request", one_line(f"{wire.method} {wire.url}", _IN_ROW))
         if index == 1:
-            return EventRow("←", "answer", one_line(self._answer_head().replace("\n", " · "), _IN_ROW))
+            return EventRow("←", "response", one_line(self._response_head().replace("\n", " · "), _IN_ROW))
         event = self.events[index - _HEADS]
         # Every event of a stream begins with the same fields.
         start = max(event.raw.find(b'"choices"', 0, _IN_ROW), 0)
@@ -239,7 +239,7 @@ class WireScreen(ResultScreen[Spot]):
         """Decode bytes, with the key masked and invalid bytes as `\\xe2`."""
         return self._wire.key.redact(raw.decode("utf-8", "backslashreplace"))
 
-    def _answer_head(self) -> str:
+    def _response_head(self) -> str:
         wire = self._wire
         if wire.status is None:
             return "no response" if wire.is_over else "nothing yet"
@@ -252,7 +252,7 @@ class WireScreen(ResultScreen[Spot]):
             wire = self._wire
             heads = "".join(f"{name}: {value}\n" for name, value in wire.headers.items())
             return f"{wire.method} {wire.url}\n{heads}\n{self._text(wire.body)}"
-        return self._answer_head() if index == 1 else self._text(self.events[index - _HEADS].raw)
+        return self._response_head() if index == 1 else self._text(self.events[index - _HEADS].raw)
 
     @on(EventList.Moved)
     def _show_raw(self) -> None:
