@@ -48,6 +48,12 @@ class SelectedToken(NamedTuple):
     position: int
 
 
+def refuse_running(*runs: Run) -> None:
+    """Raise BadValueError if any of the runs still streams."""
+    if any(run.is_running for run in runs):
+        raise BadValueError("The run is still streaming", hint="Wait for its end, or stop it with Esc.")
+
+
 class Runs(Sequence[Run]):
     """The runs shown, in order: those of the session and those streaming. Changes can be undone."""
 
@@ -100,7 +106,7 @@ class Runs(Sequence[Run]):
         """Return the answer that a command applies to. Raises BadValueError if a group is selected."""
         if self.selected is None and self.selected_group is not None:
             raise BadValueError(
-                f"{plural(len(self.selected_group.runs), 'run')} are selected",
+                f"{plural(len(self.selected_group.runs), 'run')} selected",
                 hint="Space unfolds them, then j goes to one; Enter opens all.",
             )
         return self.answer
@@ -208,8 +214,7 @@ class Runs(Sequence[Run]):
     def _check(self, runs: Sequence[Run]) -> None:
         if self._keeper.read_only:
             raise BadValueError("The session is open read-only", hint="Nothing can be changed in it.")
-        if any(run.is_running for run in runs):
-            raise BadValueError("The run is still streaming", hint="Wait for its end, or stop it with Esc.")
+        refuse_running(*runs)
 
     def remove(self, runs: Sequence[Run], label: str) -> None:
         """Remove runs from the session, as one change. Raises BadValueError if read-only or streaming."""

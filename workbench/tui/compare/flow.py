@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from workbench.domain.display import one_line, plural
-from workbench.domain.errors import BadValueError, StorageError
+from workbench.domain.errors import StorageError
 from workbench.domain.prompt import count_prompts, single_prompts
 from workbench.domain.request import Request
 from workbench.domain.run import Run
@@ -37,6 +37,7 @@ from workbench.tui.run.run_list import run_item
 from workbench.workspace.comparison import LEAST_COLUMNS, MOST_COLUMNS, Comparison
 from workbench.workspace.costs import cost_of, cost_of_jobs
 from workbench.workspace.rerun import Rerun
+from workbench.workspace.runs import refuse_running
 
 _ANOTHER = "\0another"
 """The list's value for another session; no run id contains this character."""
@@ -115,12 +116,6 @@ async def rerun(flow: FlowContext, run: Run | None = None) -> None:
         return
     again = Rerun(flow.workspace, endpoint, run)
     await show_under_way(flow, again, RerunScreen(again))
-
-
-def refuse_running(run: Run) -> None:
-    """Raise BadValueError if a run has not ended."""
-    if run.is_running:
-        raise BadValueError("The run is still streaming", hint="Wait for its end, or stop it with Esc.")
 
 
 async def compare_runs(flow: FlowContext) -> None:

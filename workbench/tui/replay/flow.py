@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from workbench.domain.errors import BadValueError
 from workbench.domain.run import Run
-from workbench.tui.compare.flow import refuse_running
 from workbench.tui.flows import FlowContext
 from workbench.tui.replay.screen import ReplayScreen
+from workbench.workspace.runs import refuse_running
 
 
 async def replay(flow: FlowContext) -> None:
