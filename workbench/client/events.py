@@ -75,7 +75,7 @@ class UsageReceived(Struct, frozen=True):
 
 
 class Warning(Struct, frozen=True):
-    """A remark on the answer for the person."""
+    """A remark on the answer for the person; it may come again."""
 
     text: str
 

@@ -67,10 +67,8 @@ class ResponseBody:
         self._sse: SseParser | None = None
         self._body = bytearray()
         """The whole of an answer that is not streamed; the start of a stream until its first valid event."""
-        self._is_whole = False
         self._states: dict[int, _ChoiceState] = {}
         self._info: tuple[str, str, int | None] = ("", "", None)
-        self._warned: set[str] = set()
         self._answered = False
         self._stray: list[bytes] = []
         """Lines of the stream that do not belong to events."""
@@ -88,7 +86,11 @@ class ResponseBody:
             )
         if self._sse is None:
             self._body += chunk
-            if not self._is_stream():
+            is_stream = begins_stream(self._body)
+            if is_stream is None and not self._body.strip(_BLANK):
+                # Some servers send blanks before the body for minutes, as keep-alives.
+                self._body.clear()
+            if not is_stream:
                 return
             self._sse, chunk = SseParser(), bytes(self._body).removeprefix(_BOM)
         elif not self._answered and len(self._body) < _QUOTED:
@@ -97,15 +99,6 @@ class ResponseBody:
             events: list[Event] = []
             self._payload(payload, events)
             yield from events
-
-    def _is_stream(self) -> bool:
-        """Whether the body is known to be a stream; some servers ignore `stream` and send plain JSON."""
-        is_stream = not self._is_whole and begins_stream(self._body)
-        self._is_whole = is_stream is False
-        if is_stream is None and not self._body.strip(_BLANK):
-            # Some servers send blanks before the body for minutes, as keep-alives.
-            self._body.clear()
-        return bool(is_stream)
 
     def finish(self) -> list[Event]:
         """Return the events completed by the end of the body."""
@@ -133,7 +126,7 @@ class ResponseBody:
             events.append(Error(no_completion(body, self._redact)))
         elif self._states and all(state.finished for state in self._states.values()):
             message = stray_error(body, self._redact).message
-            self._warn(f"part of the response was not an event and is left out: {message}", events)
+            events.append(Warning(f"part of the response was not an event and is left out: {message}"))
         else:
             events.append(Error(stray_error(body, self._redact)))
 
@@ -180,7 +173,7 @@ class ResponseBody:
         elif payload.lstrip()[:1] not in b"{[":
             self._stray.append(payload)
         elif payload.strip() and not is_last:
-            self._warn("part of the response was not JSON and is left out", events)
+            events.append(Warning("part of the response was not JSON and is left out"))
 
     def _reading(self, reading: Reading, events: list[Event]) -> None:
         self._answered = True
@@ -196,13 +189,13 @@ class ResponseBody:
         if reading.usage is not None:
             events.append(UsageReceived(reading.usage))
         if reading.odd_numbers:
-            self._warn("some logprobs were not numbers and are left out", events)
+            events.append(Warning("some logprobs were not numbers and are left out"))
         if reading.has_reasoning:
-            self._warn(
-                "the endpoint sent reasoning separately from the text; only the raw traffic shows it", events
+            events.append(
+                Warning("the endpoint sent reasoning separately from the text; only the raw traffic shows it")
             )
         if reading.sampled:
-            self._warn("the probabilities are those after sampling", events)
+            events.append(Warning("the probabilities are those after sampling"))
         if reading.error is not None:
             events.append(Error(error_within(reading.error, self._redact)))
 
@@ -219,7 +212,7 @@ class ResponseBody:
             text = _join_halves(state, text)
         if text or entries:
             if state.finished and text:
-                self._warn("text received after a finish_reason", events)
+                events.append(Warning("text received after a finish_reason"))
             self._add(index, state, text, entries or (), events)
         if reason is not None and reason != state.finished:
             state.finished = reason
@@ -264,16 +257,14 @@ class ResponseBody:
         events.append(Delta(index, tokens))
         if is_off:
             state.is_off = True
-            self._warn("logprobs whose tokens differ from the text were left out", events)
-
-    def _warn(self, text: str, events: list[Event]) -> None:
-        if text not in self._warned:
-            self._warned.add(text)
-            events.append(Warning(text))
+            events.append(Warning("logprobs whose tokens differ from the text were left out"))
 
 
 def begins_stream(body: bytearray) -> bool | None:
-    """Whether a body is a stream, neither JSON nor an HTML page of a proxy; None while that is unknown."""
+    """Whether a body is a stream, neither JSON nor an HTML page of a proxy; None while that is unknown.
+
+    Some servers ignore `stream` and send plain JSON.
+    """
     found = None if _BOM.startswith(body) else _START.match(body)
     return None if found is None else found[1] not in b"{[<"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import astuple
-from functools import partial
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -106,8 +105,6 @@ async def send_apart(run: Run, split: Split, endpoint: Endpoint, send: SendPart)
     ]
     run.raw_logprobs = endpoint.raw_logprobs
     tasks = [asyncio.create_task(send(part.run, part.choice)) for part in parts]
-    for part, task in zip(parts, tasks, strict=True):
-        task.add_done_callback(partial(_settle, part.run))
     try:
         await asyncio.gather(*tasks)
     finally:
@@ -138,10 +135,6 @@ class _Sent(Struct, frozen=True):
         return max((self.whole.request.choices - 1, *self.whole.choices)) + 1
 
 
-def _settle(part: Run, task: asyncio.Task[None]) -> None:
-    part.outcome = part.outcome or (Outcome.STOPPED if task.cancelled() else Outcome.ERROR)
-
-
 def _join(whole: Run, parts: Sequence[_Sent]) -> None:
     """Merge ids, usage, outcome, error and notes of the parts into the whole run."""
     runs = [part.run for part in parts]
@@ -154,9 +147,9 @@ def _join(whole: Run, parts: Sequence[_Sent]) -> None:
     models = list(dict.fromkeys(run.model for run in runs if run.model))
     whole.model = models[0] if models else ""
     whole.usage = _added([run.usage for run in runs if run.usage is not None])
-    whole.outcome = next(
-        (outcome for outcome in _WORST_FIRST if any(run.outcome is outcome for run in runs)), Outcome.COMPLETE
-    )
+    # A part that was cancelled before its first step has no outcome.
+    outcomes = {run.outcome or Outcome.STOPPED for run in runs}
+    whole.outcome = next((outcome for outcome in _WORST_FIRST if outcome in outcomes), Outcome.COMPLETE)
     whole.choices = {index: whole.choices[index] for index in sorted(whole.choices)}
     failed = [run.error for run in runs if run.error is not None]
     if failed:
