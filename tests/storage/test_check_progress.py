@@ -55,3 +55,12 @@ def test_another_file_stays_as_it_is(tmp_path: Path, text: str) -> None:
     with pytest.raises(StorageError, match="belongs to another check"):
         CheckProgress(tmp_path / "notes", SETTINGS)
     assert (tmp_path / "notes").read_text() == text
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"number": "first"}'])
+def test_an_invalid_line_is_an_error_of_the_file(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "progress"
+    CheckProgress(path, SETTINGS).close()
+    path.write_bytes(path.read_bytes() + line.encode() + b"\n")
+    with pytest.raises(StorageError, match="cannot hold the progress"):
+        CheckProgress(path, SETTINGS)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
 
 from workbench.domain.display import one_line
-from workbench.domain.errors import StorageError
 from workbench.domain.json_values import JsonValue, parse_json
 from workbench.domain.regression_case import CaseResult
 from workbench.storage.files import file_error
@@ -30,15 +30,10 @@ class CheckProgress:
         """
         self._path = path
         self.done: list[CaseResult] = []
-        try:
-            self._file = path.open("a+b", buffering=0)
-        except OSError as error:
-            raise self._failed(error) from None
-        try:
+        with self._named_errors(), ExitStack() as stack:
+            self._file = stack.enter_context(path.open("a+b", buffering=0))
             self._begin(_line(settings))
-        except (OSError, ValueError, StorageError) as error:
-            self.close()
-            raise error if isinstance(error, StorageError) else self._failed(error) from None
+            stack.pop_all()
 
     def _begin(self, head: bytes) -> None:
         """Read the existing results, and truncate the file after its last complete line."""
@@ -63,15 +58,16 @@ class CheckProgress:
 
     def add(self, result: CaseResult) -> None:
         """Append a result. Raises StorageError."""
-        try:
+        with self._named_errors():
             self._file.write(_line(result))
-        except OSError as error:
-            raise self._failed(error) from None
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
-    def _failed(self, error: Exception) -> StorageError:
-        why = error if isinstance(error, OSError) else str(error)
-        return file_error(self._path, "cannot hold the progress", why)
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            raise file_error(self._path, "cannot hold the progress", error) from None

@@ -118,10 +118,10 @@ def delete_file(path: Path) -> None:
 
 
 def file_error(
-    path: Path, what: str, why: str | OSError = "", hint: str = "", line: int | None = None
+    path: Path, what: str, why: str | Exception = "", hint: str = "", line: int | None = None
 ) -> StorageError:
     """Return the error of a file; `what` continues its name, such as `cannot be read`."""
-    message = (why.strerror or str(why)) if isinstance(why, OSError) else why
+    message = (isinstance(why, OSError) and why.strerror) or str(why)
     return StorageError(f"{one_line(path.name, 80)} {what}", message, hint, path=str(path), line=line)
 
 

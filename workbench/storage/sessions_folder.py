@@ -125,7 +125,7 @@ class Library:
         # The index is only a cache, rebuilt if it is damaged.
         try:
             index = msgspec.convert(parse_json(read_regular(self._index)), _Index)
-        except (OSError, ValueError, msgspec.ValidationError):
+        except (OSError, ValueError):
             return {}
         return {listed.path: listed for listed in index.sessions} if index.format == _INDEX_FORMAT else {}
 
