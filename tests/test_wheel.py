@@ -45,7 +45,7 @@ def test_it_carries_themes_endpoints_and_presets(installed: Path) -> None:
         "from workbench.storage.endpoint_list import load_endpoints\n"
         "from workbench.storage.files import Folders\n"
         "from workbench.storage.presets import load_presets\n"
-        "from workbench.tui.theme.theme_loading import load_themes\n"
+        "from workbench.tui.theme.theme_files import load_themes\n"
         "folders = Folders.default({'WORKBENCH_HOME': '/nowhere'})\n"
         "print(len(load_themes(Path('/nowhere')).themes), len(load_endpoints(folders).endpoints),"
         " len(load_presets(folders).presets))"

@@ -11,7 +11,7 @@ import pytest
 
 import workbench.storage
 from workbench.cli import main
-from workbench.tui.theme.theme_loading import shipped_folder
+from workbench.tui.theme.theme_files import shipped_folder
 
 SHIPPED = Path(workbench.storage.__file__).parent / "shipped"
 TYPES: dict[str, type | tuple[type, ...]] = {

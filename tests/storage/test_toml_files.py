@@ -16,7 +16,7 @@ from workbench.storage.config import Config
 from workbench.storage.endpoint_profile import EndpointFile, read_profile
 from workbench.storage.presets import PresetFile
 from workbench.storage.session_format import session_from_tables
-from workbench.storage.theme_file import ThemeFile
+from workbench.storage.theme_structure import ThemeFile
 from workbench.storage.toml_files import BadField, TomlFile, schema_of, typed
 from workbench.storage.toml_text import toml_table
 

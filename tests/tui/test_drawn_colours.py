@@ -17,7 +17,7 @@ from tests.client.loopback import DONE, answering
 from tests.tui.scripted import logprob_event, until, workbench
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.grid.screen import GridScreen
-from workbench.tui.theme.theme_loading import READABLE, contrast
+from workbench.tui.theme.theme_files import READABLE, contrast
 
 MOST_ROWS = 18
 """Rows of the panel, and enough of a list whose rows are alike."""

@@ -11,8 +11,8 @@ from textual.color import Color
 from textual.theme import BUILTIN_THEMES
 from textual.widgets import Input, Label
 
-from workbench.tui.theme import theme_loading as module
-from workbench.tui.theme.theme_loading import adopt, load_themes, read_theme, shipped_folder, theme_stamp
+from workbench.tui.theme import theme_files as module
+from workbench.tui.theme.theme_files import adopt, load_themes, read_theme, shipped_folder, theme_stamp
 
 PLAIN = 'primary = "#334455"\nbackground = "#101010"\nforeground = "#eeeeee"\n'
 

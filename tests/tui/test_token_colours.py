@@ -12,7 +12,7 @@ from textual.color import Color, Lab
 from textual.theme import BUILTIN_THEMES
 
 from tests.tui.colour_distance import VISIONS, ciede2000, difference, seen
-from workbench.tui.theme.theme_loading import READABLE, WorkbenchTheme, adopt, contrast, load_themes
+from workbench.tui.theme.theme_files import READABLE, WorkbenchTheme, adopt, contrast, load_themes
 from workbench.tui.theme.token_colours import (
     ColourDepth,
     TokenStyles,

@@ -12,7 +12,7 @@ from workbench.storage.config import Config
 from workbench.storage.endpoint_profile import EndpointFile
 from workbench.storage.presets import PresetFile
 from workbench.storage.prompt_sets import PromptRow
-from workbench.storage.theme_file import ThemeFile
+from workbench.storage.theme_structure import ThemeFile
 from workbench.storage.toml_files import schema_of
 
 _KINDS: Mapping[str, Any] = {

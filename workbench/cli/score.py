@@ -29,7 +29,7 @@ from workbench.domain.figures import (
 from workbench.domain.json_values import JsonValue
 from workbench.domain.prompt import TextPrompt
 from workbench.domain.run import Failure, Run
-from workbench.domain.scoring import Passage, SecondScoring, Span
+from workbench.domain.scoring import Passage, SecondScoring, Span, largest_differences
 from workbench.runner.many_runs import Job
 from workbench.runner.score_text import OneTokenScoring, plan_one_token_scoring, scored, scoring_request
 from workbench.storage.endpoint_list import EndpointList, endpoint_for
@@ -242,8 +242,6 @@ def _print(text: _Text, scorings: Sequence[_Scoring], spans: Sequence[Span], pla
 
 
 def _print_surprises(text: str, passage: Passage, places: int) -> None:
-    known = [token for token in map(passage.choice.token, passage.tokens) if token.logprob is not None]
-    known.sort(key=lambda token: token.logprob or 0.0)
     rows = [
         [
             _before(text, token.start),
@@ -252,14 +250,12 @@ def _print_surprises(text: str, passage: Passage, places: int) -> None:
             f"{-(token.logprob or 0.0):.2f}",
             top_choice_cell(token),
         ]
-        for token in known[:places]
+        for token in passage.most_surprising(places)
     ]
     print_table("most surprising", ("after", "token", "probability", "surprisal", "expected"), rows)
 
 
 def _print_differences(text: str, scorings: Sequence[_Scoring], spans: Sequence[Span], places: int) -> None:
-    known = [span for span in spans if span.difference is not None]
-    known.sort(key=lambda span: -abs(span.difference or 0.0))
     rows = [
         [
             _before(text, span.start),
@@ -271,7 +267,7 @@ def _print_differences(text: str, scorings: Sequence[_Scoring], spans: Sequence[
                 for scoring, tokens in zip(scorings, (span.first, span.second), strict=True)
             ),
         ]
-        for span in known[:places]
+        for span in largest_differences(spans, places)
     ]
     heads = ("after", "text", "surprisal 1", "surprisal 2", "difference", "1 expected", "2 expected")
     print_table("largest differences in surprisal (nats)", heads, rows)

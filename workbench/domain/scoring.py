@@ -6,12 +6,12 @@ Surprisals are in nats.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import isnan
 from typing import NamedTuple
 
-from workbench.domain.choice import Alternative, Choice, top_choice
+from workbench.domain.choice import Alternative, Choice, Token, top_choice
 from workbench.domain.figures import total
 from workbench.domain.run import Run
 
@@ -52,6 +52,11 @@ class Passage(NamedTuple):
         """Return the total surprisal of some tokens; None if one of them has no logprob."""
         nats = -total(self.choice.logprobs[tokens.start : tokens.stop])
         return None if isnan(nats) else nats
+
+    def most_surprising(self, count: int) -> list[Token]:
+        """Return the tokens with the lowest logprobs, lowest first; tokens without a logprob are omitted."""
+        known = (token for token in map(self.choice.token, self.tokens) if token.logprob is not None)
+        return sorted(known, key=lambda token: token.logprob or 0.0)[:count]
 
     def boundaries(self) -> dict[int, int]:
         """Return the token indexes by start offset, in characters from the origin, in order.
@@ -108,6 +113,12 @@ def align_scorings(first: Passage, second: Passage) -> Iterator[Span]:
         expected = (top_choice(second.choice.alternatives_of(index)) for index in unexpected)
         surprisals = first.surprisal(mine), second.surprisal(other)
         yield Span(start, end, mine, other, surprisals, next(expected, None))
+
+
+def largest_differences(spans: Iterable[Span], count: int) -> list[Span]:
+    """Return the spans whose two surprisals differ most, the largest difference first."""
+    known = (span for span in spans if span.difference is not None)
+    return sorted(known, key=lambda span: -abs(span.difference or 0.0))[:count]
 
 
 class SecondScoring(NamedTuple):

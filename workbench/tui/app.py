@@ -55,7 +55,7 @@ from workbench.tui.terminal import (
     let_go_of_terminal,
     safe_driver,
 )
-from workbench.tui.theme.theme_loading import Themes, load_themes, theme_stamp
+from workbench.tui.theme.theme_files import Themes, load_themes, theme_stamp
 from workbench.tui.theme.token_colours import (
     SIXTEEN_THEME,
     TokenStyles,

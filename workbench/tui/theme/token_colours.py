@@ -21,8 +21,8 @@ from textual.theme import BUILTIN_THEMES
 
 from workbench.domain.colour_modes import Mode
 from workbench.storage.config import DEFAULT_THEME
-from workbench.storage.theme_file import LEVELS
-from workbench.tui.theme.theme_loading import READABLE, Themes, WorkbenchTheme, adopt, contrast
+from workbench.storage.theme_structure import LEVELS
+from workbench.tui.theme.theme_files import READABLE, Themes, WorkbenchTheme, adopt, contrast
 
 
 class TokenStyles(Struct, frozen=True):

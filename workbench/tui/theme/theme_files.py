@@ -17,7 +17,7 @@ from textual.theme import Theme
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
-from workbench.storage.theme_file import ThemeFile
+from workbench.storage.theme_structure import ThemeFile
 from workbench.storage.toml_files import Fault, read_toml, typed
 
 READABLE = 4.5
