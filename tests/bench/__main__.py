@@ -13,7 +13,7 @@ from dataclasses import asdict
 
 from tests.bench.figure import Figure
 from tests.bench.table import BENCHES, README, table, with_figures
-from workbench.cli import SCREEN_RATE
+from workbench.cli.program import SCREEN_RATE
 
 
 def main() -> int:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.bench.environments import environment, folder_size
 from tests.bench.figure import OWN_WORK, Figure, cpu_seconds, median, paired
-from workbench.cli import SCREEN_RATE
+from workbench.cli.program import SCREEN_RATE
 
 _ROOT = Path(__file__).resolve().parents[2]
 _RUNS = 7

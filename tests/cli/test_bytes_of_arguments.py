@@ -56,7 +56,7 @@ def test_every_text_that_is_not_utf8_is_refused_with_its_option(
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
-    message = capsys.readouterr().err.splitlines()[-1]
+    message, _ = capsys.readouterr().err.splitlines()
     assert "byte 0xfc in 'J\\udcfcrgen' is not UTF-8" in message
     assert arguments[-2].startswith("--") is (f"argument {arguments[-2]}" in message)
 

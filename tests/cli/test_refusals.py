@@ -14,6 +14,7 @@ from tests.cli.in_process import serving_beside
 from tests.client.loopback import DONE, answering, event
 from tests.domain.builders import choice_of, piece, run_of
 from workbench.cli import main
+from workbench.cli.exit_status import ExitStatus
 from workbench.domain.session import Session
 from workbench.storage.files import Folders
 from workbench.storage.session_store import SessionStore
@@ -77,3 +78,37 @@ def test_the_screen_is_not_opened_where_there_is_no_terminal(arguments: list[str
     assert ended.returncode == 2
     assert b"The screen needs a terminal" in ended.stderr
     assert b"\x1b" not in ended.stdout + ended.stderr
+
+
+def test_a_refusal_is_short_and_names_the_files_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = tmp_path / "folder" / "missing"
+    refused = [
+        ["run", "--prompt-file", str(missing)],
+        ["run", "--prompt", "x", "--vars", str(missing)],
+        ["score", str(missing)],
+        ["check", str(missing)],
+        ["compare", "--prompts", str(missing), "--preset", "greedy", "--preset", "precise"],
+    ]
+    for argv in refused:
+        with pytest.raises(SystemExit) as caught:
+            main(argv)
+        assert caught.value.code == ExitStatus.BAD_ARGUMENTS
+        first, last = capsys.readouterr().err.splitlines()
+        assert first.startswith(f"workbench {argv[0]}: error: ") and str(missing) in first
+        assert last == f"Try 'workbench {argv[0]} --help'."
+    assert main(["tree", str(missing)]) == ExitStatus.FAILED
+    lines = capsys.readouterr().err.splitlines()
+    assert str(missing) in lines[0] and all(line.startswith("workbench: ") for line in lines)
+
+
+def test_control_characters_of_arguments_do_not_reach_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--\x1b[31m", "\x9b2J"])
+    assert capsys.readouterr().err.isascii()
+    with pytest.raises(SystemExit):
+        main(["endpoints", "\x1b[31m"])
+    assert "\x1b" not in capsys.readouterr().err

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.cli.parsing import file_name
+from workbench.cli.parsing import file_name, naming_files
 from workbench.domain.conversation import (
     Chat,
     Conversation,
@@ -83,8 +83,9 @@ def read_conversation(name: str) -> Conversation:
 
 
 def read_variables(pairs: list[str], file: str | None = None) -> dict[str, str]:
-    """Return variables from a file and NAME=VALUE pairs, which win. Raises StorageError or BadValueError."""
-    values = dict(load_variables(Path(file).expanduser())) if file else {}
+    """Return variables from a file and NAME=VALUE pairs, which win. Raises BadValueError."""
+    with naming_files():
+        values = dict(load_variables(Path(file).expanduser())) if file else {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not name or not equals:

@@ -12,8 +12,8 @@ from contextlib import aclosing, contextmanager
 from typing import Any, TypeVar
 
 from workbench.cli.exit_status import ExitStatus
-from workbench.cli.messages import print_message, print_notes
-from workbench.cli.output import INTERVAL, Printer, print_failure, print_json, run_to_json
+from workbench.cli.messages import print_failure, print_message, print_notes
+from workbench.cli.output import INTERVAL, Printer, print_json, run_to_json
 from workbench.cli.session_files import open_for_writing
 from workbench.domain.endpoint import LOCAL
 from workbench.domain.run import Outcome, Run

@@ -132,7 +132,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _prompts(arguments: argparse.Namespace) -> tuple[Prompt, ...]:
     if arguments.prompts:
-        return tuple(map(TextPrompt, read_prompts(Path(arguments.prompts), arguments.column)))
+        with naming_files():
+            return tuple(map(TextPrompt, read_prompts(Path(arguments.prompts), arguments.column)))
     return single_prompts(read_prompt(arguments))
 
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from math import isfinite
 
-from workbench.cli.messages import print_message
 from workbench.domain.choice import Token
 from workbench.domain.display import visible
 from workbench.domain.json_values import JsonValue
@@ -136,13 +135,6 @@ def _with_nulls(value: JsonValue) -> JsonValue:
         case list() | tuple():
             return list(map(_with_nulls, value))
     return value
-
-
-def print_failure(failure: Failure) -> None:
-    """Print a failure on standard error."""
-    for part in (failure.title, failure.message, failure.hint):
-        if part:
-            print_message(part)
 
 
 def logprob_to_json(text: str, logprob: float | None, raw: bytes | None) -> dict[str, JsonValue]:

@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 from workbench.domain.display import sentences, visible
 from workbench.domain.errors import BadValueError, StorageError
@@ -20,6 +21,12 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog, description=description, **{"allow_abbrev": False, **more})  # type: ignore[arg-type]
         self.register("type", None, unicode_text)
 
+    def error(self, message: str) -> NoReturn:
+        """Print a message without the long usage, and exit with status 2."""
+        lines = visible(message).split("\n")
+        errors = "".join(f"{self.prog}: error: {line}\n" for line in lines)
+        self.exit(2, f"{errors}Try '{self.prog} --help'.\n")
+
 
 @contextmanager
 def refusing(parser: argparse.ArgumentParser) -> Iterator[None]:
@@ -27,8 +34,7 @@ def refusing(parser: argparse.ArgumentParser) -> Iterator[None]:
     try:
         yield
     except BadValueError as problem:
-        lines = visible(sentences(problem.title, problem.message, problem.hint)).split("\n")
-        parser.error(f"\n{parser.prog}: error: ".join(lines))
+        parser.error(sentences(problem.title, problem.message, problem.hint))
 
 
 @contextmanager
@@ -37,7 +43,7 @@ def naming_files() -> Iterator[None]:
     try:
         yield
     except StorageError as problem:
-        raise BadValueError(problem.title, problem.message, problem.hint) from None
+        raise BadValueError(problem.title_with_path, problem.message, problem.hint) from None
 
 
 def file_name(text: str) -> str:

@@ -187,4 +187,5 @@ def _read_file(name: str) -> str:
     try:
         return read_input(name)
     except StorageError as problem:
-        raise BadValueError(f"--prompt-file: {problem.title}", problem.message, field="prompt") from None
+        title = f"--prompt-file: {problem.title_with_path}"
+        raise BadValueError(title, problem.message, field="prompt") from None

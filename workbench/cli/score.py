@@ -11,7 +11,8 @@ from workbench.cli.batch import add_batch_options, send_jobs
 from workbench.cli.command_workspace import open_services, open_workspace, run_in
 from workbench.cli.confirm import is_agreed
 from workbench.cli.exit_status import ExitStatus
-from workbench.cli.output import logprob_to_json, print_failure, print_json, token_to_json
+from workbench.cli.messages import print_failure
+from workbench.cli.output import logprob_to_json, print_json, token_to_json
 from workbench.cli.parsing import file_name, naming_files
 from workbench.cli.request_options import endpoint_name, read_input
 from workbench.cli.tables import print_table, top_choice_cell
@@ -28,7 +29,7 @@ from workbench.domain.figures import (
 )
 from workbench.domain.json_values import JsonValue
 from workbench.domain.prompt import TextPrompt
-from workbench.domain.run import Failure, Run
+from workbench.domain.run import Run
 from workbench.domain.scoring import Passage, SecondScoring, Span, largest_differences
 from workbench.runner.many_runs import Job
 from workbench.runner.score_text import OneTokenScoring, plan_one_token_scoring, scored, scoring_request
@@ -205,7 +206,7 @@ def _report(
                 title = f"{model} @ {sent.endpoint.name}" if model else sent.endpoint.name
                 scorings.append(_Scoring(title, sent.run, sent.passage()))
             except EndpointError as error:
-                print_failure(Failure.of(error))
+                print_failure(error)
                 status = ExitStatus.FAILED
         passages = [scoring.passage for scoring in scorings]
         second = SecondScoring.of(passages[0], passages[1]) if len(passages) == 2 else None

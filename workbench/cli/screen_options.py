@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from importlib.metadata import version
 
-from workbench.cli import open_screen
 from workbench.cli.commands import COMMANDS
 from workbench.cli.parsing import file_name
+from workbench.cli.program import open_screen
 from workbench.cli.request_options import add_endpoint_options
 
 

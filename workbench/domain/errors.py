@@ -19,6 +19,8 @@ from workbench.domain.display import one_line
 
 _LONGEST_TITLE = 500
 """Characters."""
+LONGEST_NAME = 80
+"""Characters of a file's name in a title."""
 
 
 @dataclass(eq=False)
@@ -75,6 +77,14 @@ class StorageError(WorkbenchError):
     """The invalid line, counted from 1, if known."""
     key: str = ""
     """The invalid key, as a dotted path (`key.environment`)."""
+
+    @property
+    def title_with_path(self) -> str:
+        """The title with the file's path, where the title begins with its name."""
+        name = one_line(self.path.rpartition("/")[2] or self.path, LONGEST_NAME)
+        rest = self.title.removeprefix(name)
+        begins = name and rest[:1] in (" ", ":", ",")
+        return one_line(self.path, _LONGEST_TITLE) + rest if begins else self.title
 
 
 class BusyError(StorageError):

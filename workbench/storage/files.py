@@ -14,7 +14,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from workbench.domain.display import one_line
-from workbench.domain.errors import StorageError
+from workbench.domain.errors import LONGEST_NAME, StorageError
 
 APPLICATION = "completion-workbench"
 """The application name in the system's usual folders."""
@@ -122,7 +122,8 @@ def file_error(
 ) -> StorageError:
     """Return the error of a file; `what` continues its name, such as `cannot be read`."""
     message = (isinstance(why, OSError) and why.strerror) or str(why)
-    return StorageError(f"{one_line(path.name, 80)} {what}", message, hint, path=str(path), line=line)
+    name = one_line(path.name or str(path), LONGEST_NAME)
+    return StorageError(f"{name} {what}", message, hint, path=str(path), line=line)
 
 
 def not_written(path: Path, error: OSError) -> StorageError:
