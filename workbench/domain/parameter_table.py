@@ -140,9 +140,6 @@ FIELDS: Mapping[str, Field] = MappingProxyType({field.name: field for field in _
 PARAMETERS = tuple(field for field in _ALL if field.name not in ("model", "prompt"))
 """All parameter fields, in display order."""
 
-FIRST_DRAFT: Mapping[str, ParameterValue] = MappingProxyType({"max_tokens": 128, "logprobs": 5})
-"""Parameters of the very first draft, so that tokens are coloured at once."""
-
 
 def _short(number: float) -> str:
     return str(number) if isinstance(number, int) else f"{number:g}"
