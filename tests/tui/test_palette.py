@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from contextlib import nullcontext
 from pathlib import Path
@@ -16,7 +17,8 @@ from workbench.domain.session import Draft, Session
 from workbench.storage.files import Folders
 from workbench.storage.session_store import SessionStore
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.popups.picker import Item, Picker
+from workbench.tui.popups.picker import Item, Late, Picker
+from workbench.tui.popups.popup import Box
 from workbench.tui.popups.question import Form
 
 
@@ -42,6 +44,28 @@ def test_the_best_match_comes_first(typed: str, titles: list[str]) -> None:
         Item("7", "light", ""),
     ]
     assert [item.title for item in Picker("x", items).matching(typed)][: len(titles)] == titles
+
+
+@pytest.mark.parametrize(
+    ("keys", "highlighted"), [((), "c"), (("down",), "b"), (("x", "down"), "b"), (("x",), "a")]
+)
+async def test_late_items_leave_the_highlight_where_the_person_moved_it(
+    keys: tuple[str, ...], highlighted: str
+) -> None:
+    found = asyncio.Event()
+
+    async def more() -> Late:
+        await found.wait()
+        return Late([Item("c", "cx")], "found")
+
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        picker = Picker("List", [Item("a", "ax"), Item("b", "bx")], chosen="c", more=more)
+        app.push_screen(picker)
+        await until(pilot, lambda: picker.highlighted == "a")
+        await pilot.press(*keys)
+        found.set()
+        await until(pilot, lambda: str(picker.query_one(Box).border_subtitle) == "found")
+        assert picker.highlighted == highlighted
 
 
 async def choose(app: WorkbenchApp, pilot: Pilot[int], typed: str) -> None:

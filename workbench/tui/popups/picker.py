@@ -112,6 +112,8 @@ class Picker(Popup[str]):
         self._columns = 0, 0
         """Cells of the columns with the titles and the keys."""
         self._chosen = chosen
+        self._moved_to = ""
+        """The value that the person has moved to since the filter changed."""
         self._free_text = free_text
         self._note = note
         self._more = more
@@ -145,7 +147,7 @@ class Picker(Popup[str]):
 
     def replace_items(self, items: Iterable[Item], chosen: str) -> None:
         """Show other items without a filter, and highlight the value `chosen`."""
-        self._items, self._chosen = list(items), chosen
+        self._items, self._chosen, self._moved_to = list(items), chosen, ""
         self._typed.value = ""
         self._show("")
 
@@ -159,6 +161,7 @@ class Picker(Popup[str]):
 
     @on(Input.Changed)
     def _filter(self, event: Input.Changed) -> None:
+        self._moved_to = ""
         self._show(event.value)
 
     def matching(self, typed: str) -> list[Item]:
@@ -190,8 +193,9 @@ class Picker(Popup[str]):
         options.add_options(rows)
         self.set_class(not found, "-empty")
         if found:
-            chosen = (item for item in found if item.value == self._chosen and not is_filtered)
-            options.highlighted = self._shown.index(next(chosen, found[0]))
+            wanted = self._moved_to or ("" if is_filtered else self._chosen)
+            item = next((item for item in found if item.value == wanted), found[0])
+            options.highlighted = self._shown.index(item)
 
     def action_move(self, by: int) -> None:
         """Move the highlight; by one it wraps around, by more it stops at the ends."""
@@ -199,9 +203,9 @@ class Picker(Popup[str]):
         rows = [row for row, item in enumerate(self._shown) if item is not None]
         if rows:
             index = bisect_left(rows, options.highlighted or 0) + by
-            options.highlighted = rows[
-                index % len(rows) if abs(by) == 1 else max(0, min(index, len(rows) - 1))
-            ]
+            row = rows[index % len(rows) if abs(by) == 1 else max(0, min(index, len(rows) - 1))]
+            options.highlighted = row
+            self._moved_to = self.highlighted or ""
 
     @on(OptionList.OptionHighlighted)
     def _look(self, event: OptionList.OptionHighlighted) -> None:
@@ -223,7 +227,7 @@ class Picker(Popup[str]):
     def _show_details(self) -> None:
         item = self._item(self._rows.highlighted)
         if item is not None and self._wraps:
-            self._chosen = item.value
+            self._moved_to = item.value
             self._show(self._typed.value)
         elif item is not None:
             self.preview(item)
