@@ -35,8 +35,6 @@ class Checked:
     """The run of one token; None if it was never sent."""
     error: Failure | None = None
     """The error of the request; None if it succeeded."""
-    seconds: float = 0.0
-    """Duration of the request."""
 
     @property
     def is_good(self) -> bool:
@@ -55,7 +53,7 @@ class Checked:
         text = one_line("".join(choice.text for choice in self.run.ordered), 40)
         by = one_line(self.run.model or self.model, 80)
         notes = tuple(one_line(note) for note in self.run.notes)
-        answered = f"✓ answered “{text}” in {self.seconds:.2f} s" + (f", by {by}" if by else "")
+        answered = f"✓ answered “{text}” in {self.run.total or 0.0:.2f} s" + (f", by {by}" if by else "")
         return (answered, *notes, listed)
 
 
@@ -87,7 +85,7 @@ async def check(
 
     run = Run(Request(TextPrompt("Hi"), model, Parameters({"max_tokens": 1})), endpoint.name)
     await connections.send(endpoint, run, on_status=show)
-    return Checked(models, no_models, model, run, run.error, run.total or 0.0)
+    return Checked(models, no_models, model, run, run.error)
 
 
 async def _models(connections: Connections, endpoint: Endpoint) -> tuple[tuple[str, ...], str]:
