@@ -183,7 +183,8 @@ def _read(value: Json | JsonValue) -> _Reported:
         message, code = within.message, code or within.code
     metadata = value.get("metadata")
     if isinstance(metadata, Mapping) and (raw := _first(metadata, "raw")):
-        message = f"{message}: {_raw_message(raw)}"
+        # A router passes on the upstream error, often as a JSON string.
+        message = f"{message}: {_from_body(raw.encode('utf-8', 'replace')).message or raw}"
     return _Reported(
         message or code,
         code,
@@ -192,15 +193,6 @@ def _read(value: Json | JsonValue) -> _Reported:
         _number(value.get("n_prompt_tokens")),
         _number(value.get("n_ctx")),
     )
-
-
-def _raw_message(raw: str) -> str:
-    """Return the message of an upstream error that a router passes on as a JSON string."""
-    try:
-        value = parse(raw.encode("utf-8", "replace"))
-    except ValueError:
-        return raw
-    return _read(value).message or raw if isinstance(value, Pairs) else raw
 
 
 def _complaint(value: Json | JsonValue) -> str:

@@ -103,8 +103,7 @@ def _prompts_beside(received: Json, reading: Reading) -> Iterator[PromptTokens]:
     for number, prompt in enumerate(_list(received)):
         logprobs = prompt.get("logprobs") if isinstance(prompt, Pairs) else None
         if isinstance(logprobs, Pairs) and isinstance(logprobs.get("tokens"), list):
-            ids = logprobs.get("token_ids")
-            tokens = _legacy(logprobs, ids if isinstance(ids, list) else [], reading)
+            tokens = _legacy(logprobs, _list(logprobs.get("token_ids")), reading)
             yield PromptTokens(tokens, prompt=number)
 
 
@@ -184,7 +183,7 @@ def _entries(choice: Pairs, token: Json, reading: Reading) -> list[ReceivedToken
         return [_chat_entry(entry, reading) for entry in content if isinstance(entry, Pairs)]
     if isinstance(received.get("tokens"), list):
         ids = received.get("token_ids") or choice.get("token_ids")
-        return _legacy(received, ids if isinstance(ids, list) else [], reading)
+        return _legacy(received, _list(ids), reading)
     return None
 
 

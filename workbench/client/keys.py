@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from urllib.parse import quote
 
 from workbench.domain.display import one_line
@@ -140,14 +140,6 @@ _LIKE_A_KEY = re.compile(r"(?=[\w.~+=-]*\d)(?=[\w.~+=-]*[A-Za-z])[\w.~+=-]{16,}"
 """Matches text that may be a key: at least 16 characters, with letters and digits."""
 
 
-def _without_keys(text: str, known: Iterable[str]) -> str:
-    """Mask known secrets, and text that looks like a key, in the error output of a command."""
-    for value in known:
-        if len(value) >= _MIN_LENGTH:
-            text = text.replace(value, MASK)
-    return _LIKE_A_KEY.sub(MASK, text)
-
-
 async def _printed_by(argv: tuple[str, ...], environment: Mapping[str, str]) -> str:
     try:
         process = await asyncio.create_subprocess_exec(
@@ -174,11 +166,13 @@ async def _printed_by(argv: tuple[str, ...], environment: Mapping[str, str]) -> 
             await process.wait()
     key = output.decode("utf-8", "replace").strip()
     if process.returncode or not key:
+        message = complaint.decode("utf-8", "replace")
         secrets = (value.strip() for name, value in environment.items() if _SECRET_NAME.search(name))
-        message = _without_keys(complaint.decode("utf-8", "replace"), (key, *secrets))
+        for secret in (key, *secrets):
+            message = Secret(secret).redact(message)
         raise EndpointError(
             "The command that prints the API key failed",
-            one_line(message) or f"{argv[0]} printed no key.",
+            one_line(_LIKE_A_KEY.sub(MASK, message)) or f"{argv[0]} printed no key.",
             "Run it in a shell to see why; it may want to be unlocked first.",
         )
     return key
