@@ -7,18 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.domain.choice import Alternative, Choice, ReceivedToken
-from workbench.domain.colour_modes import (
-    FIXED,
-    Mode,
-    Thresholds,
-    difference_level,
-    fitted,
-    legend,
-    level,
-    shade,
-    widest,
-)
+from workbench.domain.colour_modes import FIXED, Mode, difference_level, fitted, legend, level, shade, widest
 from workbench.domain.figures import logprob_ceilings
+from workbench.domain.notable_tokens import Thresholds
 from workbench.domain.parameter_table import ParameterValue
 from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt

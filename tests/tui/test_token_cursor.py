@@ -12,7 +12,7 @@ from textual.geometry import Offset
 from textual.selection import Selection
 
 from workbench.domain.choice import Choice, ReceivedToken
-from workbench.domain.colour_modes import Thresholds
+from workbench.domain.notable_tokens import Thresholds
 from workbench.tui.tokens import token_cursor
 from workbench.tui.tokens.selection import select_tokens, selected_span, selected_text
 from workbench.tui.tokens.text_search import Search

@@ -13,12 +13,12 @@ from workbench.cli.session_files import choose_choice, choose_runs, choose_token
 from workbench.cli.tables import percent_of, print_table, top_choice_cell
 from workbench.domain.alternatives import rows_of
 from workbench.domain.choice import Choice
-from workbench.domain.colour_modes import Thresholds
 from workbench.domain.display import figure, percent, plural, show_bytes, token_text
 from workbench.domain.divergence import common_prefix, first_divergence
 from workbench.domain.errors import BadValueError
 from workbench.domain.figures import coverage, entropy
 from workbench.domain.json_values import JsonValue
+from workbench.domain.notable_tokens import Thresholds
 from workbench.domain.run import Run
 
 _HEADS = ("token", "text", "probability", "rank", "most likely", "top-k mass")

@@ -6,8 +6,8 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from workbench.domain.colour_modes import LOW_COVERAGE, SURPRISING
 from workbench.domain.errors import StorageError
+from workbench.domain.notable_tokens import LOW_COVERAGE, SURPRISING
 from workbench.storage.files import Folders, is_missing, write_atomically
 from workbench.storage.toml_files import about, read_toml, typed
 from workbench.storage.toml_text import toml_table

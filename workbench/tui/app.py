@@ -24,9 +24,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, TextArea
 from textual.worker import Worker
 
-from workbench.domain.colour_modes import Mode, Thresholds
+from workbench.domain.colour_modes import Mode
 from workbench.domain.display import one_line, sentences, visible
 from workbench.domain.errors import StorageError
+from workbench.domain.notable_tokens import Thresholds
 from workbench.domain.run import Run
 from workbench.storage.config import (
     DEFAULT_THEME,

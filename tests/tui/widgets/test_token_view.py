@@ -19,8 +19,9 @@ from textual.widget import Widget
 
 from tests.tui.scripted import until
 from workbench.domain.choice import Alternative, Choice, ReceivedToken
-from workbench.domain.colour_modes import Mode, Thresholds
+from workbench.domain.colour_modes import Mode
 from workbench.domain.display import visible
+from workbench.domain.notable_tokens import Thresholds
 from workbench.tui.painting import paint_directly
 from workbench.tui.theme.token_colours import NO_COLOURS
 from workbench.tui.tokens.row_painter import PaintOptions, paint

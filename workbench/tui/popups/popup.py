@@ -56,8 +56,6 @@ class RowList(OptionList):
 
 _AROUND = 10
 """Rows of a popup besides those of its list: margins, frame, filter and the note below."""
-
-
 _MOST_ROWS = 30
 """The most rows of a list that are shown at once."""
 

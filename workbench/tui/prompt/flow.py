@@ -15,7 +15,7 @@ from workbench.domain.errors import BadValueError, WorkbenchError
 from workbench.domain.prompt import PromptKind
 from workbench.domain.variables import find_variables
 from workbench.runner.import_curl import CurlDraft, draft_from_curl, is_curl
-from workbench.runner.prompt_kinds import converted, holds_ids
+from workbench.runner.prompt_conversion import converted, holds_ids
 from workbench.storage.endpoint_list import EndpointList
 from workbench.storage.variable_files import load_variables
 from workbench.tui.commands.command import Where

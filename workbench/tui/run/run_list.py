@@ -12,8 +12,6 @@ from workbench.workspace.run_state import figures_of
 
 _BEGINNING = 40
 """The most characters of an answer in a list item."""
-
-
 _SEARCHED = 1_000
 """The most characters searched of a prompt, and of an answer."""
 

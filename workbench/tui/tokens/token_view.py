@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import TextArea
 
-from workbench.domain.colour_modes import Notable, Thresholds
+from workbench.domain.notable_tokens import Notable, Thresholds
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.tokens import token_cursor
