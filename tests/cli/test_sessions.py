@@ -252,7 +252,10 @@ def test_a_draft_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b'{"choices": 1', "Line 1 cannot be imported"),
+        (b'{"choices": 1', "in, line 1: cannot be imported"),
+        (b'{"choices": []}\n{"a": 1}', "in, line 2: cannot be imported"),
+        (b'{"choices": [{"message": {"content": "a"}}]}', "a choice has no text"),
+        (b'{"request": {"prompt": "a"}, "choices": [{"text": null}]}', "a choice has no text"),
         (b"", "has no runs"),
         (b"\xff", "in is not UTF-8"),
     ],

@@ -38,4 +38,4 @@ def test_json_lines_hold_the_messages_of_each_answer() -> None:
         [*messages, {"role": "assistant", "content": "A"}],
         [*messages, {"role": "assistant", "content": "B\n```"}],
     ]
-    assert len(runs_from_json_lines(lines)) == 2
+    assert len(runs_from_json_lines(lines, "a.jsonl")) == 2

@@ -113,7 +113,7 @@ def test_json_lines_come_back_with_every_text_and_logprob(run: Run) -> None:
     json.loads(line, parse_constant=pytest.fail)
     # JSON has no infinity: this number stands for it, and so cannot be told from it.
     assume(all(token.logprob != -9999 for choice in run.ordered for token in choice))
-    (again,) = runs_from_json_lines(line)
+    (again,) = runs_from_json_lines(line, "a.jsonl")
     assert again.id == run.id
     for choice in run.ordered:
         copied = again.choices[choice.index]
@@ -124,8 +124,8 @@ def test_json_lines_come_back_with_every_text_and_logprob(run: Run) -> None:
 
 def test_a_line_that_is_no_run_is_named() -> None:
     good = to_json_lines(Session(runs=[run_of(choice_of(["a"]))]))
-    with pytest.raises(StorageError, match="Line 2"):
-        runs_from_json_lines(f"{good}[]\n")
+    with pytest.raises(StorageError, match="a.jsonl, line 2"):
+        runs_from_json_lines(f"{good}[]\n", "a.jsonl")
 
 
 def test_curl_comes_back_as_the_same_request_and_names_only_the_key_s_variable() -> None:
@@ -172,7 +172,7 @@ def test_a_run_that_was_sent_again_leaves_no_token(kind: str) -> None:
 @pytest.mark.parametrize("arrived", ["Infinity", "-1", "NaN", "1e300"])
 def test_times_that_no_answer_takes_are_left_out_of_an_import(arrived: str) -> None:
     line = f'{{"choices": [{{"text": "a", "arrived": [{arrived}]}}]}}'
-    (run,) = runs_from_json_lines(line)
+    (run,) = runs_from_json_lines(line, "a.jsonl")
     assert list(run.choice(0).at) == [0.0]
     (again,) = parse_session(f"format = 1\n{run_to_toml(run)}".encode(), Path("s.toml")).session.runs
     assert again.id == run.id
@@ -227,7 +227,7 @@ _LINES = st.fixed_dictionaries(
 @example({"created": True})
 def test_any_line_is_refused_or_makes_a_session_that_opens(line: dict[str, object]) -> None:
     try:
-        (run,) = runs_from_json_lines(json.dumps(line))
+        (run,) = runs_from_json_lines(json.dumps(line), "a.jsonl")
     except StorageError:
         return
     (again,) = parse_session(f"format = 1\n{run_to_toml(run)}".encode(), Path("s.toml")).session.runs

@@ -109,7 +109,7 @@ def test_a_session_opens_read_only_and_is_listed_with_the_line(folders: Folders,
         (read_prompts, "mine.jsonl"),
         (load_templates, "mine.json"),
         (lambda path: read_conversation(str(path)), "mine.json"),
-        (lambda path: runs_from_json_lines(path.read_text()), "mine.jsonl"),
+        (lambda path: runs_from_json_lines(path.read_text(), str(path)), "mine.jsonl"),
         (lambda path: curl_from_text(f"curl http://h/v1 -d '{path.read_text()}'"), "mine.sh"),
     ],
 )

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
             _take_draft(keeper, arguments.session, taken.draft)
         result = " ".join(("the request is now the session's draft.", *taken.notes))
     else:
-        runs = runs_from_json_lines(text)
+        runs = runs_from_json_lines(text, arguments.file)
         if not runs:
             raise StorageError(f"{arguments.file} has no runs", path=arguments.file)
         with open_for_writing(arguments.session) as keeper:

@@ -114,5 +114,6 @@ def _print(grid: Grid, measure: Measure, endpoint: str) -> None:
     ]
     heads = layout.across if has_columns else (measure.value,)
     print_table(f"{measure.value} of {layout.about}", [layout.corner, *heads], table)
-    if measure.needs_logprobs and not grid.means(measure):
+    is_any_answered = any(run.is_answered for run in grid.runs)
+    if measure.needs_logprobs and is_any_answered and not grid.means(measure):
         print_notes([f"no answer has a {measure.value}: {endpoint} returned no logprobs"])

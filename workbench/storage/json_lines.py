@@ -88,23 +88,25 @@ def _finite(logprob: float | None) -> float | None:
     return -9999.0 if logprob == float("-inf") else logprob
 
 
-def runs_from_json_lines(text: str) -> list[Run]:
-    """Read the runs of a JSON Lines export. Raises StorageError, which names the invalid line."""
+def runs_from_json_lines(text: str, name: str) -> list[Run]:
+    """Read the runs of a JSON Lines export. Raises StorageError, which names the file and the invalid line."""
     runs = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
                 runs.append(_run_from_json(parse_json(line)))
             except BadValueError as error:
-                raise _bad(error.title, number) from None
+                raise _bad(name, error.title, number) from None
             except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-                raise _bad(f"it is not a run of a completions endpoint ({error})", number) from None
+                raise _bad(name, f"it is not a run of a completions endpoint ({error})", number) from None
     return runs
 
 
 def _run_from_json(record: JsonValue) -> Run:
     if not isinstance(record, Mapping):
         raise TypeError("not an object")
+    if "request" not in record and not isinstance(record.get("choices"), list):
+        raise TypeError("it has neither a request nor choices")
     body = record.get("request", {})
     if not isinstance(body, Mapping):
         raise TypeError("its request is not an object")
@@ -132,9 +134,11 @@ def _add_choice(choice: Choice, record: JsonObject) -> None:
     choice.finish_reason = None if reason is None else str(reason)
     logprobs = record.get("logprobs")
     listed = logprobs if isinstance(logprobs, Mapping) else {}
+    if not isinstance(text := record.get("text"), str):
+        raise TypeError("a choice has no text")
     tokens = list(map(str, _list(listed.get("tokens"))))
-    if "".join(tokens) != record.get("text", ""):
-        tokens, listed = [str(record.get("text", ""))], {}
+    if "".join(tokens) != text:
+        tokens, listed = [text], {}
     own = _list(listed.get("token_logprobs")) or repeat(None, len(tokens))
     tops = _list(listed.get("top_logprobs")) or repeat(None, len(tokens))
     arrived = [_number(at) or 0.0 for at in _list(record.get("arrived"))]
@@ -159,7 +163,6 @@ def _number(value: JsonValue) -> float | None:
     return float("-inf") if value == -9999 else float(value)
 
 
-def _bad(why: str, line: int) -> StorageError:
-    return StorageError(
-        f"Line {line} cannot be imported", why, "Each line is one run as this program exports it.", line=line
-    )
+def _bad(name: str, why: str, line: int) -> StorageError:
+    hint = "Each line is one run as this program exports it."
+    return StorageError(f"{name}, line {line}: cannot be imported", why, hint, path=name, line=line)
