@@ -62,7 +62,9 @@ def test_a_run_that_is_not_there_is_named_and_one_alone_is_no_comparison(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = session_file(tmp_path / "a.toml", saying("x"))
-    assert main(["compare", "--runs", str(file), f"{file}#nobody"]) == 1
+    with pytest.raises(SystemExit) as caught:
+        main(["compare", "--runs", str(file), f"{file}#nobody"])
+    assert caught.value.code == 2
     assert "there is no run 'nobody'" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["compare", "--runs", str(file)])

@@ -47,7 +47,7 @@ async def test_an_unknown_run_is_named_with_the_known_ones(tmp_path: Path) -> No
     run: Run = upon()
     file = session_file(tmp_path / "s.toml", run)
     done = await workbench("replay", str(file), "--run", "nobody")
-    assert done.status == 1
+    assert done.status == 2
     assert "there is no run 'nobody'" in done.err
     assert run.id[:8] in done.err
 

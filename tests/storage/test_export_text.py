@@ -124,7 +124,7 @@ def test_json_lines_come_back_with_every_text_and_logprob(run: Run) -> None:
 
 def test_a_line_that_is_no_run_is_named() -> None:
     good = to_json_lines(Session(runs=[run_of(choice_of(["a"]))]))
-    with pytest.raises(StorageError, match="a.jsonl, line 2"):
+    with pytest.raises(StorageError, match=r"a\.jsonl, line 2"):
         runs_from_json_lines(f"{good}[]\n", "a.jsonl")
 
 

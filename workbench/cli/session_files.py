@@ -60,17 +60,17 @@ def read_session(name: str) -> Session:
 def choose_runs(session: Session, wanted: str | None) -> list[Run]:
     """Return the run with an id, an id prefix or a name; all runs if `wanted` is None.
 
-    Raises StorageError if there is none or several runs match.
+    Raises StorageError if the session has none, and BadValueError unless exactly one is found.
     """
+    if not session.runs:
+        raise StorageError("the session has no runs")
     if wanted is None:
-        if not session.runs:
-            raise StorageError("the session has no runs")
         return list(session.runs)
     found = [run for run in session.runs if run.id.startswith(wanted) or run.name == wanted]
     if len(found) != 1:
         known = ", ".join(run.id[:8] for run in session.runs[-20:])
         many = "several runs fit" if found else "there is no run"
-        raise StorageError(f"{many} {wanted!r}", hint=f"The newest runs: {known}.")
+        raise BadValueError(f"{many} {wanted!r}", hint=f"The newest runs: {known}.")
     return found
 
 

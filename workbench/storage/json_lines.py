@@ -89,7 +89,7 @@ def _finite(logprob: float | None) -> float | None:
 
 
 def runs_from_json_lines(text: str, name: str) -> list[Run]:
-    """Read the runs of a JSON Lines export. Raises StorageError, which names the file and the invalid line."""
+    """Read the runs of a JSON Lines export. Raises StorageError, which names file and line."""
     runs = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
