@@ -27,6 +27,7 @@ from workbench.storage.sessions_folder import Library
 from workbench.storage.sidecars import read_draft
 from workbench.storage.toml_files import read_toml
 from workbench.storage.variable_files import load_variables
+from workbench.tui.theme.theme_files import load_themes
 
 TOML = {
     "a number of 5,000 digits": "\nname = " + "1" * 5000,
@@ -216,6 +217,19 @@ def test_an_open_session_whose_file_becomes_a_pipe_or_device_waits_until_it_is_g
     store.path.unlink()
     store.close()
     assert SessionStore.open(store.path).session.title == "another title"
+
+
+@pytest.mark.parametrize("folder", [presets_folder, endpoints_folder])
+def test_a_folder_that_cannot_be_listed_is_a_problem_that_says_where(
+    folder: Callable[[Folders], Path], folders: Folders
+) -> None:
+    path = written(folder(folders), "a file")
+    (problem,) = [*load_presets(folders).problems, *load_endpoints(folders).problems]
+    (same,) = load_themes(path).problems
+    assert str(same) == str(problem)
+    assert str(problem) == (f"{path.name} cannot be read\nNot a directory\nCheck {path} and its permissions.")
+    assert "openai" in load_endpoints(folders).endpoints
+    assert "greedy" in load_presets(folders).presets
 
 
 def test_a_folder_that_may_not_be_entered_is_a_problem_and_not_the_end(

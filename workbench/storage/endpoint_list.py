@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -20,7 +20,7 @@ from workbench.storage.endpoint_profile import (
     read_profile,
     url_problem,
 )
-from workbench.storage.files import Folders, delete_file, is_missing, read_text, write_atomically
+from workbench.storage.files import Folders, delete_file, is_missing, read_text, toml_paths, write_atomically
 from workbench.storage.toml_files import read_toml
 
 _SHIPPED = Path(__file__).parent / "shipped" / "endpoints"
@@ -50,12 +50,13 @@ def endpoints_folder(folders: Folders) -> Path:
 
 def load_endpoints(folders: Folders) -> EndpointList:
     """Load all profiles; a user profile replaces the built-in one of the same name."""
-    shipped, _ = _read_folder(_SHIPPED, {})
-    own, problems = _read_folder(endpoints_folder(folders), shipped)
+    shipped, _ = _read_files(toml_paths(_SHIPPED)[0], {})
+    files, unread = toml_paths(endpoints_folder(folders))
+    own, problems = _read_files(files, shipped)
     found = {name: endpoint for name, endpoint in shipped.items() if name == LOCAL or name not in problems}
     return EndpointList(
         MappingProxyType(_ordered({**found, **own})),
-        [problem for of_profile in problems.values() for problem in of_profile],
+        unread + [problem for of_profile in problems.values() for problem in of_profile],
         frozenset(own),
         {name: of_profile[0] for name, of_profile in problems.items()},
         MappingProxyType(_ordered(shipped)),
@@ -71,13 +72,13 @@ def builtin_endpoint(folders: Folders, name: str) -> Endpoint | None:
     return read_profile(name, read_toml(path).table, {})[0]
 
 
-def _read_folder(
-    folder: Path, shipped: Mapping[str, Endpoint]
+def _read_files(
+    files: Iterable[Path], shipped: Mapping[str, Endpoint]
 ) -> tuple[dict[str, Endpoint], dict[str, list[StorageError]]]:
-    """Return the endpoints of a folder's valid profiles, and the problems of the others, by name."""
+    """Return the endpoints of the valid profiles, and the problems of the others, by name."""
     endpoints: dict[str, Endpoint] = {}
     problems: dict[str, list[StorageError]] = {}
-    for path in sorted(folder.glob("*.toml")):
+    for path in files:
         name = path.stem
         try:
             if not is_endpoint_name(name):

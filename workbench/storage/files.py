@@ -90,13 +90,23 @@ def read_text(path: Path, most: int | None = None, *, is_pipe_allowed: bool = Fa
     return decode_text(raw, path)
 
 
-def read_bytes(path: Path, size: int = -1, *, hint: str = "", is_pipe_allowed: bool = False) -> bytes:
+def read_bytes(path: Path, size: int = -1, *, is_pipe_allowed: bool = False) -> bytes:
     """Read a file's bytes, at most the first `size`. Raises StorageError if it cannot be read."""
     try:
         with path.open("rb") if is_pipe_allowed else open_regular(path) as file:
             return file.read(size)
     except OSError as error:
-        raise file_error(path, "cannot be read", error, hint) from None
+        raise not_read(path, error) from None
+
+
+def toml_paths(folder: Path) -> tuple[list[Path], list[StorageError]]:
+    """Return the paths of a folder's TOML files in order, and the error if the folder cannot be read."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.name.endswith(".toml")), []
+    except FileNotFoundError:
+        return [], []
+    except OSError as error:
+        return [], [not_read(folder, error)]
 
 
 def decode_text(raw: bytes, path: Path) -> str:
@@ -124,6 +134,12 @@ def file_error(
     message = (isinstance(why, OSError) and why.strerror) or str(why)
     name = one_line(path.name or str(path), LONGEST_NAME)
     return StorageError(f"{name} {what}", message, hint, path=str(path), line=line)
+
+
+def not_read(path: Path, error: OSError) -> StorageError:
+    """Return the error of a file or folder that cannot be read, with where it is."""
+    where = one_line(str(path.absolute()), 200)
+    return file_error(path, "cannot be read", error, f"Check {where} and its permissions.")
 
 
 def not_written(path: Path, error: OSError) -> StorageError:

@@ -23,7 +23,7 @@ from workbench.domain.json_values import JsonValue, holds_null, parse_json
 from workbench.domain.parameter_table import PARAMETERS, Kind
 from workbench.domain.parameters import Parameters
 from workbench.domain.preset import Preset
-from workbench.storage.files import Folders, delete_file, write_atomically
+from workbench.storage.files import Folders, delete_file, toml_paths, write_atomically
 from workbench.storage.toml_files import Fault, TomlFile, about, read_toml, typed, unknown_key
 
 _SHIPPED = Path(__file__).parent / "shipped" / "presets"
@@ -92,12 +92,12 @@ def presets_folder(folders: Folders) -> Path:
 
 def load_presets(folders: Folders) -> PresetList:
     """Load all presets; a user preset replaces the built-in one of the same name."""
-    presets = {shipped.name: shipped for shipped in map(read_preset, sorted(_SHIPPED.glob("*.toml")))}
-    problems: list[StorageError] = []
+    presets = {shipped.name: shipped for shipped in map(read_preset, toml_paths(_SHIPPED)[0])}
+    paths, problems = toml_paths(presets_folder(folders))
     broken: dict[str, StorageError] = {}
     own: dict[str, Preset] = {}
     files: dict[str, Path] = {}
-    for path in sorted(presets_folder(folders).glob("*.toml")):
+    for path in paths:
         names = {path.stem}
         try:
             file = read_toml(path)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
-from workbench.storage.files import file_error, open_regular, read_bytes
+from workbench.storage.files import file_error, not_read, open_regular, read_bytes
 from workbench.storage.journal import write_all
 from workbench.storage.run_format import RUN_MARK
 from workbench.storage.session_format import runs_from_tables, session_from_tables
@@ -181,7 +181,7 @@ def _parts(path: Path) -> Iterator[bytes]:
                 lines.append(line)
             yield b"".join(lines)
     except OSError as error:
-        raise file_error(path, "cannot be read", error) from None
+        raise not_read(path, error) from None
 
 
 def read_runs(path: Path) -> list[Run]:

@@ -51,7 +51,6 @@ HEAD = ("id", "created", "title", "tags", "variables", "chat", "other")
 """Attributes of `Session`, besides the runs, that the windows of a session share."""
 _START = 64
 """Bytes at the start of a file that are read to find its format version."""
-_UNREADABLE = "Check the name and the file's permissions."
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +145,7 @@ class SessionStore:
         return SessionStore(path, Session())._open()
 
     def _open(self) -> OpenedSession:
-        start = read_bytes(self.path, _START, hint=_UNREADABLE)
+        start = read_bytes(self.path, _START)
         try:
             self.owns_draft = self._sidecars.enter()
         except OSError as error:
@@ -163,11 +162,11 @@ class SessionStore:
             return self._opened_read_only(str(error))
 
     def _recover(self, orphans: list[Path]) -> OpenedSession:
-        raw = read_bytes(self.path, hint=_UNREADABLE)
+        raw = read_bytes(self.path)
         opened = self._opened(raw)
         found = recover(self.path, raw, orphans, opened.error, self._stored)
         if found.repaired:
-            opened = self._opened(read_bytes(self.path, hint=_UNREADABLE))
+            opened = self._opened(read_bytes(self.path))
         if opened.error is not None:
             self._sidecars.leave()
             self.read_only = True
@@ -192,7 +191,7 @@ class SessionStore:
     def _opened_read_only(self, note: str) -> OpenedSession:
         self._sidecars.leave()
         self.read_only = True
-        return replace(self._opened(read_bytes(self.path, hint=_UNREADABLE)), notes=(note,), read_only=True)
+        return replace(self._opened(read_bytes(self.path)), notes=(note,), read_only=True)
 
     def _opened(self, raw: bytes) -> OpenedSession:
         try:

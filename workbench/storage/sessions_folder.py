@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from workbench.domain.errors import StorageError
 from workbench.domain.json_values import parse_json
-from workbench.storage.files import Folders, read_bytes, read_regular, write_atomically
+from workbench.storage.files import Folders, not_read, read_bytes, read_regular, write_atomically
 from workbench.storage.session_file import parse_document
 from workbench.storage.session_store import SessionStore
 from workbench.storage.toml_text import tables_in
@@ -99,8 +99,7 @@ class Library:
         except FileNotFoundError:
             return []
         except OSError as error:
-            why = error.strerror or str(error)
-            raise StorageError("The sessions cannot be read", why, path=str(self.folder)) from None
+            raise not_read(self.folder, error) from None
         for entry in entries:
             if entry.name.startswith("."):
                 continue

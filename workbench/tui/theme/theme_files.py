@@ -17,6 +17,7 @@ from textual.theme import Theme
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import StorageError
+from workbench.storage.files import toml_paths
 from workbench.storage.theme_structure import ThemeFile
 from workbench.storage.toml_files import Fault, read_toml, typed
 
@@ -155,8 +156,8 @@ def load_themes(user_folder: Path, names: Collection[str] = ()) -> Themes:
     If the user's theme has an error, the built-in theme of that name is used.
     """
     themes: dict[str, WorkbenchTheme] = {}
-    problems: list[StorageError] = []
-    for path in _files(user_folder):
+    paths, problems = _files(user_folder)
+    for path in paths:
         if names and path.stem not in names:
             continue
         try:
@@ -169,7 +170,7 @@ def load_themes(user_folder: Path, names: Collection[str] = ()) -> Themes:
 def theme_stamp(user_folder: Path) -> frozenset[tuple[str, int, int]]:
     """Return a value that changes when a theme file is saved, added or removed. Reads no file."""
     stamps: set[tuple[str, int, int]] = set()
-    for path in _files(user_folder):
+    for path in _files(user_folder)[0]:
         try:
             found = path.stat()
         except OSError:
@@ -178,9 +179,9 @@ def theme_stamp(user_folder: Path) -> frozenset[tuple[str, int, int]]:
     return frozenset(stamps)
 
 
-def _files(user_folder: Path) -> Iterator[Path]:
-    for folder in (shipped_folder(), user_folder):
-        yield from sorted(folder.glob("*.toml"))
+def _files(user_folder: Path) -> tuple[list[Path], list[StorageError]]:
+    files, problems = toml_paths(user_folder)
+    return toml_paths(shipped_folder())[0] + files, problems
 
 
 def read_theme(path: Path) -> WorkbenchTheme:
