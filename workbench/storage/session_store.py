@@ -119,15 +119,10 @@ class SessionStore:
         Raises StorageError if the file exists or its folder cannot be written.
         """
         store = SessionStore(path, session or Session())
-        try:
-            path.lstat()
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise not_written(path, error) from None
-        else:
-            raise file_error(path, "exists already", hint="Open it, or choose another name.")
         with _disk_errors(path):
+            with suppress(FileNotFoundError):
+                path.lstat()
+                raise file_error(path, "exists already", hint="Open it, or choose another name.")
             store.path.parent.mkdir(parents=True, exist_ok=True)
             store.owns_draft = store._sidecars.enter()
         return store
