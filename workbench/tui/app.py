@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from msgspec.structs import replace
-from rich.segment import Segments
 from textual import events, on, work
 from textual.app import App
 from textual.await_complete import AwaitComplete
@@ -138,9 +137,7 @@ class WorkbenchApp(App[int]):
         from rich.traceback import Traceback
 
         self.bell()
-        lines = self.console.render(Traceback(show_locals=False, width=None), self.console.options)
-        self._exit_renderables.append(Segments(lines))
-        self._close_messages_no_wait()
+        self.panic(Traceback(show_locals=False, width=None))
 
     def get_driver_class(self) -> type[Driver]:
         """Return the driver of the terminal with the changes of `terminal.py`."""

@@ -11,10 +11,10 @@ from typing import cast
 
 from rich.cells import get_character_cell_size
 from textual._wrap import compute_wrap_offsets
-from textual.document._document import Document, EditResult, Location, Newline
-from textual.document._wrapped_document import WrappedDocument
+from textual.document._document import Newline
 from textual.expand_tabs import get_tab_widths
 from textual.geometry import Offset
+from textual.widgets.text_area import Document, EditResult, Location, WrappedDocument
 
 from workbench.domain.display import is_control
 

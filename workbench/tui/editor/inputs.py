@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from rich.highlighter import Highlighter
 from rich.text import Text
-from textual.document._document import Location
-from textual.document._document_navigator import DocumentNavigator
 from textual.expand_tabs import expand_text_tabs_from_widths
 from textual.strip import Strip
 from textual.widgets import Input, TextArea
+from textual.widgets.text_area import DocumentNavigator, Location
 
 from workbench.tui.editor.exact_document import ExactDocument, FastWrappedDocument, ShownLines, shown
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from textual import events, on
 from textual.actions import SkipAction
 from textual.content import Content
-from textual.document._document import EditResult
-from textual.document._edit import Edit
 from textual.message import Message
 from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult
 
 from workbench.domain.display import one_line
 from workbench.domain.errors import BadValueError
