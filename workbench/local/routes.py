@@ -12,7 +12,7 @@ from workbench.domain.json_values import JsonObject
 from workbench.local.access import PREFLIGHT_HEADERS, Access
 from workbench.local.completion import Completion, in_thread, prompt_tokens
 from workbench.local.engine import Engine
-from workbench.local.http_server import Handler, HttpRequest, ResponseWriter, dump_quickly
+from workbench.local.http_server import Handler, HttpRequest, ResponseWriter, dump
 from workbench.local.openapi import openapi_document
 from workbench.local.refusal import Refusal, bad_request
 from workbench.local.request_validation import (
@@ -119,7 +119,7 @@ class CompletionsApp:
                 async for chunks in batches:
                     await response.begin_events()
                     if chunks:
-                        await response.send_events(*map(dump_quickly, chunks))
+                        await response.send_events(*map(dump, chunks))
             await response.send_events(b"[DONE]")
             await response.end_events()
 
