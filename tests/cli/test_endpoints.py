@@ -31,6 +31,9 @@ def test_an_endpoint_is_set_up_shown_changed_and_deleted(capsys: pytest.CaptureF
     assert (listed["mine"], listed["vllm"]) == (True, False)
     assert main(["endpoints", "delete", "mine"]) == 0
     assert "mine" not in load_endpoints(folders).endpoints
+    for name in ("mine", "vllm", "local", "../mine"):
+        assert main(["endpoints", "delete", name]) == 1
+        assert f"You have no endpoint profile named {name!r}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from tests.local.conftest import MODEL, Server, end, serve, start
-from workbench.domain.errors import EngineError, WorkbenchError
+from workbench.domain.errors import EngineError
 from workbench.local.__main__ import parse_options
 from workbench.local.model_file import fetch_model, find_model, model_name
 from workbench.local.options import ServeOptions
@@ -77,11 +77,15 @@ def test_a_model_that_cannot_be_fetched_is_told_in_the_installers_words(
     assert caught.value.message == "no network"
 
 
-@pytest.mark.parametrize("name", ["missing.gguf", "text.gguf"])
-def test_a_file_that_is_no_model_is_refused(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("missing.gguf", "cannot be read"), ("", "cannot be read"), ("text.gguf", "is not a GGUF model file")],
+)
+def test_a_file_that_is_no_model_is_refused(name: str, title: str, tmp_path: Path) -> None:
     (tmp_path / "text.gguf").write_text("no model")
-    with pytest.raises(WorkbenchError):
+    with pytest.raises(EngineError) as caught:
         find_model(str(tmp_path / name))
+    assert caught.value.title == f"{tmp_path / name} {title}"
 
 
 def test_other_machines_need_a_key(capsys: pytest.CaptureFixture[str]) -> None:

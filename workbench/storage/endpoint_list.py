@@ -176,6 +176,10 @@ def delete_endpoint(folders: Folders, name: str) -> None:
 
     Raises StorageError if it does not exist or cannot be deleted.
     """
-    if not is_endpoint_name(name):
-        raise StorageError(f"There is no endpoint named {one_line(name, 40)!r}")
-    delete_file(endpoints_folder(folders) / f"{name}.toml")
+    path = endpoints_folder(folders) / f"{name}.toml"
+    if not is_endpoint_name(name) or is_missing(path):
+        raise StorageError(
+            f"You have no endpoint profile named {one_line(name, 40)!r}",
+            hint="Only your profiles can be deleted, not the built-in ones.",
+        )
+    delete_file(path)
