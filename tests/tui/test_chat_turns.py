@@ -130,9 +130,11 @@ async def test_nothing_is_left_in_the_inspector_of_a_token_whose_turn_is_gone() 
         await talk.say("Tell")
         await talk.press("f4", "right")
         turns = talk.chat.turns
-        await until(talk.pilot, lambda: "Once" in str(turns.inspector.render()))
+        await until(talk.pilot, lambda: "Once" in str(turns.inspector.body.render()))
         await talk.press("d")
-        await until(talk.pilot, lambda: "Once" not in f"{turns.inspector.render()}{turns.strip.render()}")
+        await until(
+            talk.pilot, lambda: "Once" not in f"{turns.inspector.body.render()}{turns.strip.render()}"
+        )
 
 
 async def test_a_cut_answer_goes_on_and_a_token_branches() -> None:

@@ -120,12 +120,12 @@ async def test_the_inspector_shows_the_token_under_the_cursor() -> None:
         await run_once(app, pilot)
         screen = await replaying(app, pilot)
         await until(pilot, lambda: screen.replay.is_over)
-        await until(pilot, lambda: "in" in str(screen.inspector.render()))
+        await until(pilot, lambda: "in" in str(screen.inspector.body.render()))
         await pilot.press("left")
         await until(pilot, lambda: screen.view.cursor is not None)
         await pilot.press("home")
-        await until(pilot, lambda: "went" in str(screen.inspector.render()))
-        assert "other" in str(screen.inspector.render())
+        await until(pilot, lambda: "went" in str(screen.inspector.body.render()))
+        assert "other" in str(screen.inspector.body.render())
 
 
 @pytest.mark.parametrize("size", SIZES)

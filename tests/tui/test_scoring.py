@@ -267,7 +267,7 @@ async def test_the_main_screen_keeps_the_colours_and_the_inspector_has_both_surp
         view.focus()
         view.move_cursor(f"{run.id}:0", span.first.start)
         await pilot.pause()
-        shown = str(app.main.inspector.render())
+        shown = str(app.main.inspector.body.render())
         own, other = span.surprisals
         assert f"own {own:.2f}" in shown
         assert f"{second.scorer} {other:.2f} nats" in shown

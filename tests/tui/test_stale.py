@@ -20,7 +20,7 @@ from workbench.workspace.run_state import IDLE
 
 def inspected(app: WorkbenchApp) -> str:
     """What the inspector and the row in its place show."""
-    return f"{app.main.inspector.render()}{app.main.strip.render()}"
+    return f"{app.main.inspector.body.render()}{app.main.strip.render()}"
 
 
 def shows_nothing(app: WorkbenchApp) -> bool:
@@ -115,6 +115,6 @@ async def test_a_replay_that_begins_again_shows_no_token_of_the_last_time() -> N
         app.push_screen(screen)
         await until(pilot, lambda: app.screen is screen)
         await pilot.press("s")
-        await until(pilot, lambda: "went" in str(screen.inspector.render()))
+        await until(pilot, lambda: "went" in str(screen.inspector.body.render()))
         await pilot.press("r")
-        await until(pilot, lambda: "went" not in f"{screen.inspector.render()}{screen.strip.render()}")
+        await until(pilot, lambda: "went" not in f"{screen.inspector.body.render()}{screen.strip.render()}")

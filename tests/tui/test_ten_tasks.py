@@ -86,8 +86,8 @@ async def _until_quitting(here: Loopback) -> list[int]:
         with hands.task(keys=2):  # why this token
             await hands.press("f4")
             await hands.press("right")
-            await until(pilot, lambda: "49.7%" in str(app.main.inspector.render()))
-        assert "·other" in str(app.main.inspector.render())
+            await until(pilot, lambda: "49.7%" in str(app.main.inspector.body.render()))
+        assert "·other" in str(app.main.inspector.body.render())
         with hands.task(keys=1):  # branch
             await hands.press("2")
             await hands.see_answers(2)

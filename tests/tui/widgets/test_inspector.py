@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
 from tests.domain.builders import choice_of
+from tests.tui.scripted import until
 from workbench.domain.alternatives import rows_of
 from workbench.domain.choice import Alternative, Rank, ReceivedToken, Token
 from workbench.domain.display import is_control, token_text
@@ -206,6 +207,32 @@ async def test_the_rest_is_not_taken_by_enter() -> None:
         app.inspector.focus()
         await pilot.press("down", "down", "down", "enter")
         assert app.chosen == []
+
+
+async def test_rows_below_the_pane_are_scrolled_to() -> None:
+    app = Alone()
+    listed = tuple(Alternative(f" w{number:02}", log(0.02)) for number in range(40))
+
+    def is_current(text: str) -> bool:
+        return any("▸" in line and text in line for line in app.shown)
+
+    async with app.run_test(size=(50, 40)) as pilot:
+        app.inspector.show(CAME._replace(text=" w39", alternatives=listed, rank=None))
+        app.inspector.focus()
+        await until(pilot, lambda: is_current("·w39"))
+        app.inspector.show(CAME._replace(text=" w00", alternatives=listed, rank=None))
+        await until(pilot, lambda: app.shown[1].startswith("·w00  token 2"))
+        await pilot.press(*["down"] * 36)
+        await until(pilot, lambda: is_current("·w36"))
+        await pilot.press("pageup", "pageup")
+        await until(pilot, lambda: app.shown[1].startswith("·w00  token 2"))
+        await pilot.press("pagedown")
+        await until(pilot, lambda: any("·w30" in line for line in app.shown))
+        y = next(y for y, line in enumerate(app.shown) if "·w30" in line)
+        await pilot.click(Inspector, offset=(10, y))
+        await until(pilot, lambda: is_current("·w30"))
+        app.inspector.show(CAME)
+        await until(pilot, lambda: "·came" in app.shown[1])
 
 
 async def test_two_clicks_take_a_row() -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.cells import cell_len
-from textual import events, on
+from textual import events, getters, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Region
 from textual.message import Message
 from textual.widgets import Static
 
@@ -32,13 +35,15 @@ _RAW = {
 }
 
 
-class Inspector(Static, can_focus=True):
+class Inspector(Vertical, can_focus=True):
     """A token with its alternatives; Up and Down select a row, Enter or a digit branches there."""
 
     DEFAULT_CSS = """
-    Inspector { padding: 0 1; overflow-y: auto; }
+    Inspector { height: auto; padding: 0 1; overflow-y: auto; scrollbar-size-vertical: 1; }
     """
     BINDINGS = bindings_at(Where.INSPECTOR)
+
+    body = getters.query_one(Static)
 
     class AlternativeChosen(Message):
         """A branch with an alternative was requested."""
@@ -49,7 +54,7 @@ class Inspector(Static, can_focus=True):
             """The index of the alternative."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes, markup=False)
+        super().__init__(id=id, classes=classes)
         self._token: Token | None = None
         self._count: int | None = None
         self._rows: tuple[AlternativeRow, ...] = ()
@@ -66,6 +71,9 @@ class Inspector(Static, can_focus=True):
         self._shown_rows = 0
         self.border_title = Content("Token")
 
+    def compose(self) -> ComposeResult:
+        yield Static(markup=False)
+
     def show(
         self,
         token: Token | None,
@@ -78,11 +86,14 @@ class Inspector(Static, can_focus=True):
         `count` is None while the choice grows; `second` is a second model's scoring of it. The selected row
         stays the same if the token does.
         """
-        if token != self._token:
+        is_new = token != self._token
+        if is_new:
             self._rows = rows_of(token) if token is not None else ()
             self._row = next((index for index, row in enumerate(self._rows) if row.is_chosen), 0)
         self._token, self._count, self._echoed, self._second = token, count, echoed, second
         self._draw()
+        if is_new:
+            self._show_row()
 
     def set_raw(self, raw: bool | None) -> None:
         """Set whether logprobs are raw, before sampling; None if unknown."""
@@ -96,21 +107,36 @@ class Inspector(Static, can_focus=True):
         self._draw()
 
     def on_mount(self) -> None:
-        """Redraw with the focus, which decides on the row cursor and on the hint."""
+        """Redraw with the focus, which decides on the row cursor and on the hint, and in another width."""
         self.watch(self, "has_focus", self._draw, init=False)
+        self.watch(self, "show_vertical_scrollbar", self._draw, init=False)
         self.watch(self.screen, "focused", self._draw, init=False)
+
+    def on_focus(self) -> None:
+        """Scroll to the selected row."""
+        self._show_row()
+
+    def _show_row(self) -> None:
+        """Scroll to the selected row, with the facts above the first; without the focus, to the top."""
+        y = self._first_row + self._row if self.has_focus and self._row else 0
+        self.call_after_refresh(self.scroll_to_region, Region(0, y, 1, 1), animate=False)
 
     # --- keys and mouse ----------------------------------------------------------------------------------
 
     def action_move(self, rows: int) -> None:
         """Move to another row."""
         last = len(self._rows) - 1
-        self._row = max(min(self._row + rows, last), 0)
+        self._go_to_row(max(min(self._row + rows, last), 0))
+
+    def _go_to_row(self, row: int) -> None:
+        self._row = row
         self._draw()
+        self._show_row()
 
     def action_page(self, pages: int) -> None:
         """Scroll by pages."""
-        self.scroll_relative(y=pages * max(self.content_size.height - 1, 1), animate=False)
+        height = self.scrollable_content_region.height
+        self.scroll_relative(y=pages * max(height - 1, 1), animate=False)
 
     def action_choose(self, digit: int | None = None) -> None:
         """Request a branch with the selected alternative, or with that of a digit."""
@@ -120,8 +146,7 @@ class Inspector(Static, can_focus=True):
                 listed = sum(row.position is not None for row in self._rows)
                 self.notify(no_alternative(digit, listed), timeout=3)
                 return
-            self._row = indices[0]
-            self._draw()
+            self._go_to_row(indices[0])
         row = self._rows[self._row] if self._row < len(self._rows) else None
         if row is not None and row.position is not None:
             self.post_message(self.AlternativeChosen(row.position))
@@ -143,8 +168,8 @@ class Inspector(Static, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Move to the clicked row; a double click branches there."""
-        offset = event.get_content_offset(self)
-        if offset is None or not 0 <= (row := offset.y - self._first_row) < len(self._rows):
+        row = event.screen_y - self.body.region.y - self._first_row
+        if not 0 <= row < len(self._rows):
             return
         is_double_click = row == self._row and event.chain > 1
         self._row = row
@@ -154,6 +179,11 @@ class Inspector(Static, can_focus=True):
 
     # --- drawing -----------------------------------------------------------------------------------------
 
+    @property
+    def _width(self) -> int:
+        """The width of the text in cells."""
+        return max(self.scrollable_content_region.width, 1)
+
     @on(events.Resize)
     def _draw(self) -> None:
         if self._token is None:
@@ -161,17 +191,17 @@ class Inspector(Static, can_focus=True):
             self._show_content(Content.styled(how_to_select(self.screen.focused), "$text-muted"))
             return
         lines = self._facts(self._token)
-        self._first_row = len(lines)
+        self._first_row = Content("\n").join(lines).get_height({}, self._width)
         lines += self._alternatives(self._token)
         lines += [Content.styled(f"! {note}", "$text-warning") for note in self._notes()]
         self._show_content(Content("\n").join(lines))
 
     def _show_content(self, content: Content) -> None:
         """Show content; the screen is laid out again only if the height changes."""
-        rows = content.get_height({}, max(self.content_size.width, 1))
+        rows = content.get_height({}, self._width)
         self._most_rows = max(self._most_rows, rows)
         content += Content("\n" * (self._most_rows - rows))
-        self.update(content, layout=self._most_rows != self._shown_rows)
+        self.body.update(content, layout=self._most_rows != self._shown_rows)
         self._shown_rows = self._most_rows
 
     def _facts(self, token: Token) -> list[Content]:
@@ -226,7 +256,7 @@ class Inspector(Static, can_focus=True):
         """Join facts to as few lines as possible, without breaking a fact."""
         lines: list[str] = []
         for fact in facts:
-            if lines and cell_len(lines[-1]) + 2 + cell_len(fact) <= self.content_size.width:
+            if lines and cell_len(lines[-1]) + 2 + cell_len(fact) <= self._width:
                 lines[-1] += f"  {fact}"
             else:
                 lines.append(fact)
@@ -272,7 +302,7 @@ class Inspector(Static, can_focus=True):
         mark = "▸" if index == self._row and self.has_focus else "•" if row.is_chosen else " "
         mass = row.mass
         after = "" if shaped is None else self._after(index, shaped)
-        room = max(self.content_size.width - _LABEL - 11 - cell_len(after), 0)
+        room = max(self._width - _LABEL - 11 - cell_len(after), 0)
         bar = "" if mass is None else _bar(mass, room)
         style = "bold" if row.is_chosen else "$text-muted" if row.position is None else ""
         flag = "!" if self._needs_note(row) else " "
@@ -304,7 +334,7 @@ class Inspector(Static, can_focus=True):
             mass: float | None = shaped.remaining
         else:
             arrow, mass = " →", shaped.probabilities[index]
-        is_precise = self.content_size.width >= _PRECISE
+        is_precise = self._width >= _PRECISE
         if mass is None:
             shown = "—"
         elif mass == 0:
