@@ -15,6 +15,7 @@ from textual.widgets import Input, Static
 from tests.client.loopback import answering
 from tests.domain.builders import choice_of, piece, run_of
 from tests.tui.scripted import SIZES, answer, until, workbench
+from tests.tui.test_wiring import toasts
 from workbench.domain.session import Session
 from workbench.storage.files import Folders
 from workbench.storage.session_store import SessionStore
@@ -153,6 +154,17 @@ async def test_escape_goes_back_to_the_session_that_is_open() -> None:
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
         await until(pilot, lambda: app.main.header.session == "untitled")
+
+
+async def test_a_folder_that_cannot_be_read_says_why_and_where() -> None:
+    async with workbench(answering(answer(" in"))) as (app, pilot, _):
+        library = Library(Folders.default(os.environ))
+        library.folder.parent.mkdir(parents=True, exist_ok=True)
+        library.folder.symlink_to("/dev/null")
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: bool(toasts(app)))
+        why = f"sessions cannot be read\nNot a directory\nCheck {library.folder} and its permissions."
+        assert toasts(app) == [why]
 
 
 async def test_without_sessions_every_key_is_harmless() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from workbench.domain.display import sentences, visible
+from workbench.domain.display import visible
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.parameter_values import whole_number
 
@@ -34,7 +34,7 @@ def refusing(parser: argparse.ArgumentParser) -> Iterator[None]:
     try:
         yield
     except BadValueError as problem:
-        parser.error(sentences(problem.title, problem.message, problem.hint))
+        parser.error(problem.paragraph)
 
 
 @contextmanager

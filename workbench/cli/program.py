@@ -12,7 +12,6 @@ from io import TextIOWrapper
 from workbench.cli import garbage_collection
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_failure, print_message
-from workbench.domain.display import sentences
 from workbench.domain.errors import BadValueError, WorkbenchError
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -34,7 +33,7 @@ def run(argv: Sequence[str] | None) -> int:
         return status
     except BadValueError as problem:
         # Raised only without arguments; otherwise the parser reports it.
-        print_message(sentences(problem.title, problem.message, problem.hint), "workbench: error: ")
+        print_message(problem.paragraph, "workbench: error: ")
         return ExitStatus.BAD_ARGUMENTS
     except WorkbenchError as error:
         print_failure(error)

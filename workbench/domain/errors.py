@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workbench.domain.display import one_line
+from workbench.domain.display import one_line, sentences
 
 _LONGEST_TITLE = 500
 """Characters."""
@@ -40,6 +40,11 @@ class WorkbenchError(Exception):
 
     def __str__(self) -> str:
         return "\n".join(part for part in (self.title, self.message, self.hint) if part)
+
+    @property
+    def paragraph(self) -> str:
+        """The error as sentences of one paragraph."""
+        return sentences(self.title, self.message, self.hint)
 
 
 @dataclass(eq=False)

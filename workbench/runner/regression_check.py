@@ -209,7 +209,7 @@ class RegressionCheck:
                 for choice in recorded.ordered
             ]
         except (EndpointError, BadValueError) as error:
-            return AnswerComparison(error=sentences(error.title, error.message, error.hint))
+            return AnswerComparison(error=error.paragraph)
         return compare_passages(pairs, self.tolerances)
 
 

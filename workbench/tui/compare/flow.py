@@ -204,7 +204,7 @@ async def other_sessions(library: Library, own: Path | None) -> Late:
     try:
         listed = await asyncio.to_thread(library.sessions)
     except StorageError as problem:
-        return Late([], one_line(str(problem)))
+        return Late([], one_line(problem.paragraph))
     others = [
         session for session in listed if not session.error and Path(session.path) != own and session.runs
     ]

@@ -139,7 +139,7 @@ class Form(Popup[ScreenResultType]):
             lines = [entry.value for entry in self.query(Input)]
             answer = self._read(lines if self._exact else [line.strip() for line in lines])
         except WorkbenchError as problem:
-            self.query_one("#wrong", Label).update(Content(one_line(str(problem))))
+            self.query_one("#wrong", Label).update(Content(one_line(problem.paragraph)))
             return
         self.dismiss(answer)
 

@@ -122,7 +122,7 @@ class ProbeScreen(ResultScreen[None]):
         except asyncio.CancelledError:
             self._end("Stopped")
         except WorkbenchError as problem:
-            self._end(f"✗ {sentences(problem.title, problem.message, problem.hint)}")
+            self._end(f"✗ {problem.paragraph}")
 
     def _show_request(self, number: int, description: str) -> None:
         stop = f"{key_of(self.app, 'stop_probe')} stops and keeps what was found"

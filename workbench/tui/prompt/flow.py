@@ -136,7 +136,7 @@ class CurlPopup(Popup[CurlDraft]):
         try:
             taken = draft_from_curl(self.query_one(ExactTextArea).text, self._endpoints)
         except WorkbenchError as problem:
-            self.query_one("#wrong", Label).update(Content(one_line(str(problem))))
+            self.query_one("#wrong", Label).update(Content(one_line(problem.paragraph)))
             return
         self.dismiss(taken)
 

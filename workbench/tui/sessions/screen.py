@@ -161,7 +161,8 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         try:
             self._entries, self._rows = await asyncio.to_thread(self._listed)
         except StorageError as problem:
-            self.heading.show(one_line(str(problem)))
+            self.heading.show(problem.title)
+            self.notify(str(problem), title="Sessions", severity="error", timeout=10)
             return
         self._find(self.filter.value)
 
