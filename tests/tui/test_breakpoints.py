@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+
 import pytest
 from textual.app import App, ComposeResult
+from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widgets import Static
 
+import workbench.tui
 from workbench.tui.breakpoints import begin_at_size
 
 
@@ -49,3 +56,23 @@ async def test_the_first_layout_is_the_one_that_stays(size: tuple[int, int], cla
         await pilot.pause()
         assert {name for name in app.wide.classes if name.startswith("-")} >= classes
         assert not ({"-narrow", "-medium", "-wide", "-low", "-tall"} - classes) & app.wide.classes
+
+
+def _classes(base: type[DOMNode]) -> Iterator[type[DOMNode]]:
+    for child in base.__subclasses__():
+        yield child
+        yield from _classes(child)
+
+
+def test_no_rule_of_a_widget_names_what_lies_outside_it() -> None:
+    """Textual matches a widget's rules only within it, so that a class of its screen would never match."""
+    for module in pkgutil.walk_packages(workbench.tui.__path__, "workbench.tui."):
+        importlib.import_module(module.name)
+    ours = [child for child in set(_classes(DOMNode)) if child.__module__.startswith("workbench.")]
+    checked = 0
+    for child in ours:
+        for selectors in re.findall(r"([^{};]+)\{", vars(child).get("DEFAULT_CSS", "")):
+            for selector in selectors.split(","):
+                assert re.match(rf"\s*(?:{child.__name__}\b|&)", selector), f"{child.__name__}: {selector}"
+                checked += 1
+    assert checked > 100

@@ -46,6 +46,25 @@ def screen_of(app: WorkbenchApp) -> ChatScreen:
     return app.screen
 
 
+async def test_a_narrow_screen_shows_the_turns_alone_until_a_token_is_inspected() -> None:
+    async with workbench(chatty(answer("Hello", " you")), (80, 24)) as (app, pilot, _):
+        await pilot.press("f12")
+        await until(pilot, lambda: isinstance(app.screen, ChatScreen))
+        turns = screen_of(app).turns
+        assert not turns.inspector.display
+        assert turns.strip.display
+        assert turns.view.size.width > 70
+        await pilot.resize_terminal(120, 40)
+        await until(pilot, lambda: turns.inspector.display and not turns.strip.display)
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: not turns.inspector.display)
+        screen_of(app).composer.text = "Hi"
+        await pilot.press("f5")
+        await until(pilot, lambda: answered(screen_of(app)))
+        await pilot.press("f4", "left", "i")
+        await until(pilot, lambda: turns.inspector.display and turns.inspector.has_focus)
+
+
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_second_turn_holds_the_first_and_its_answer(size: tuple[int, int]) -> None:
     async with workbench(chatty(answer("Hello", " you"), answer("Bye")), size) as (app, pilot, loopback):

@@ -53,6 +53,9 @@ class ChatScreen(ResultScreen[str]):
     DEFAULT_CSS = """
     ChatScreen #problem { height: auto; max-height: 4; display: none; padding: 0 1; color: $text-error; }
     ChatScreen.-failed #problem { display: block; }
+    ChatScreen.-narrow Inspector { display: none; }
+    ChatScreen.-narrow TurnsPane.-inspecting Inspector { display: block; }
+    ChatScreen.-narrow TokenStrip { display: block; }
     """
     BINDINGS = bindings_at(Where.CHAT)
     where = Where.CHAT

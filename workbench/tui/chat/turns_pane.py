@@ -125,9 +125,6 @@ class TurnsPane(Vertical):
         border-title-color: $text-muted; }
     TurnsPane Inspector:focus { border: round $accent; }
     TurnsPane TokenStrip { display: none; }
-    .-narrow TurnsPane Inspector { display: none; }
-    .-narrow TurnsPane.-inspecting Inspector { display: block; }
-    .-narrow TurnsPane TokenStrip { display: block; }
     """
     BINDINGS = bindings_at(Where.TURNS)
 
