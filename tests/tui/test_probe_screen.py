@@ -42,9 +42,8 @@ async def test_what_would_be_sent_is_told_first_and_each_finding_is_shown() -> N
         assert "at most 22 tiny requests, of at most 12 tokens a choice" in said(screen, "now")
         assert toy.bodies == []
         await pilot.press("enter")
-        assert "Esc Stop" in screen.query_one(KeyRow).render().plain
         await until(pilot, lambda: said(screen, "now").startswith("Done"))
-        assert "Esc Close" in screen.query_one(KeyRow).render().plain
+        await until(pilot, lambda: "Esc Close" in screen.query_one(KeyRow).render().plain)
         assert len(toy.bodies) <= 22
         rows = [[str(cell) for cell in screen.table.get_row_at(at)] for at in range(screen.table.row_count)]
         assert ["–", "min_p"] in [row[:2] for row in rows]
@@ -79,6 +78,7 @@ async def test_stopping_keeps_what_was_found_and_closes_the_connection() -> None
         screen = await open_probe(app, pilot)
         await pilot.press("enter")
         await until(pilot, reached.is_set)
+        assert "Esc Stop" in screen.query_one(KeyRow).render().plain
         await pilot.press("escape")
         await until(pilot, lambda: said(screen, "now").startswith("Stopped. 4 requests sent."))
         await asyncio.wait_for(loopback.requests[-1].gone.wait(), 10)
