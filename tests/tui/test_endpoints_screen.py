@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
@@ -49,7 +50,7 @@ async def opened(app: WorkbenchApp, pilot: Pilot[int]) -> EndpointsScreen:
     """The endpoints screen."""
     await pilot.press("ctrl+t")
     await until(
-        pilot, lambda: isinstance(app.screen, EndpointsScreen) and app.screen.options.option_count > 0
+        pilot, lambda: isinstance(app.screen, EndpointsScreen) and app.screen.listing.options.option_count > 0
     )
     assert isinstance(app.screen, EndpointsScreen)
     return app.screen
@@ -95,7 +96,7 @@ async def test_an_endpoint_is_added_like_a_profile_tested_and_used() -> None:
         field(filling, "name").value = "mine"
         field(filling, "base_url").value = loopback.base_url
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: app.screen is screen and screen.highlighted == "mine")
+        await until(pilot, lambda: app.screen is screen and screen.listing.highlighted == "mine")
         path = endpoints_folder(app.services.folders) / "mine.toml"
         assert path.read_text() == f'like = "vllm"\nbase_url = "{loopback.base_url}"\n'
         assert "one token" in details(screen)
@@ -150,9 +151,9 @@ async def test_a_key_pasted_for_its_variable_s_name_is_taken_out_at_once_and_nev
         await until(pilot, lambda: app.workspace.drafting.endpoint.name == "openai")
         # The list begins at the endpoint used before, so that Enter goes back to it.
         screen = await opened(app, pilot)
-        assert screen.highlighted == loopback.base_url
+        assert screen.listing.highlighted == loopback.base_url
         await pilot.press(*"openai")
-        await until(pilot, lambda: screen.highlighted == "openai")
+        await until(pilot, lambda: screen.listing.highlighted == "openai")
         await pilot.press("ctrl+e")
         filling = await form(app, pilot)
         field(filling, "key.environment").value = KEY
@@ -188,14 +189,14 @@ async def test_editing_keeps_the_file_s_comments_and_deleting_asks() -> None:
         await pilot.press("ctrl+j")
         await until(pilot, lambda: app.screen is screen)
         assert path.read_text() == text.replace("concurrency = 2", "concurrency = 6")
-        assert screen.highlighted == "box"
+        assert screen.listing.highlighted == "box"
         await pilot.press("ctrl+x")
         await until(pilot, lambda: isinstance(app.screen, Question))
         await pilot.press("n")
         await until(pilot, lambda: app.screen is screen)
         assert path.exists()
         await pilot.press("ctrl+x", "y")
-        await until(pilot, lambda: not path.exists() and "box" not in screen.shown)
+        await until(pilot, lambda: not path.exists() and "box" not in screen.listing.values)
         await pilot.press("ctrl+x")
         await until(pilot, lambda: "Only your profiles" in str(toasts(app)))
 
@@ -229,7 +230,7 @@ async def test_the_file_is_edited_in_the_person_s_editor(
     async with workbench(models_and_answers) as (app, pilot, _):
         screen = await opened(app, pilot)
         await pilot.press(*name, "ctrl+o")
-        await until(pilot, lambda: name in app.services.endpoints.own and screen.highlighted == name)
+        await until(pilot, lambda: name in app.services.endpoints.own and screen.listing.highlighted == name)
         assert toasts(app) == [] or "bad.toml" in toasts(app)[0]
     endpoint = load_endpoints(Folders.default(os.environ)).endpoints[name]
     if name == "bad":
@@ -264,8 +265,8 @@ async def test_a_test_that_fails_says_why_in_place_and_a_typed_address_goes_with
         await until(pilot, lambda: "✗ The API key was refused (HTTP 401)" in details(screen))
         assert "bad [/x] \\e[2Jkey" in details(screen)
         assert len(loopback.requests) == 2
-        screen.filter.value = "https://api.openai.com/v1"
-        await until(pilot, lambda: not screen.shown)
+        screen.listing.filter.value = "https://api.openai.com/v1"
+        await until(pilot, lambda: not screen.listing.values)
         assert "without an API key" in details(screen)
         assert "choose openai" in details(screen)
         await pilot.press("enter")
@@ -279,7 +280,7 @@ async def test_where_an_endpoint_is_from_and_leads_is_said_of_a_typed_url_and_of
     async with workbench(models_and_answers) as (app, pilot, loopback):
         screen = await opened(app, pilot)
         details = screen.query_one("#details", Static)
-        assert screen.highlighted == app.workspace.drafting.endpoint.name
+        assert screen.listing.highlighted == app.workspace.drafting.endpoint.name
         shown = str(details.render())
         assert loopback.base_url in shown
         assert "not saved as a profile" in shown
@@ -291,3 +292,17 @@ async def test_where_an_endpoint_is_from_and_leads_is_said_of_a_typed_url_and_of
         app.workspace.drafting.use_endpoint(Endpoint("elsewhere", ""))
         screen = await opened(app, pilot)
         assert "no base URL known" in str(screen.query_one("#details", Static).render())
+
+
+async def test_the_details_of_another_endpoint_are_shown_from_the_top() -> None:
+    for name in ("box1", "box2"):
+        write(name, f'base_url = "http://127.0.0.1:9/v1"\nnote = "{"long note " * 60}"\n')
+    async with workbench(answering(b""), (80, 16)) as (app, pilot, _):
+        screen = await opened(app, pilot)
+        details = screen.query_one(VerticalScroll)
+        await pilot.press(*"box")
+        await until(pilot, lambda: details.max_scroll_y > 2)
+        details.scroll_to(y=2, animate=False, force=True)
+        await until(pilot, lambda: details.scroll_y == 2)
+        await pilot.press("down")
+        await until(pilot, lambda: details.scroll_y == 0)

@@ -120,9 +120,9 @@ async def test_typing_finds_a_session_and_enter_opens_it(size: tuple[int, int]) 
     async with sessions_screen(2, size) as (app, pilot, screen):
         await pilot.press(*"zanz")
         await until(pilot, lambda: titles(screen) == ["Light[house"])
-        await until(pilot, lambda: "Once\n Zanzibar" in shown(screen, "preview"))
+        await until(pilot, lambda: "Once\n Zanzibar" in shown(screen, "details"))
         assert "1 of 2" in shown(screen, "about")
-        assert screen.query_one("#preview", Static).region.height > 0
+        assert screen.query_one("#details", Static).region.height > 0
         await pilot.press("enter")
         await until(pilot, lambda: app.main.header.session == "Light[house")
         await until(pilot, lambda: len(app.main.output.runs) == 1)
@@ -194,7 +194,7 @@ async def test_a_session_gets_tags_by_which_it_is_found_and_loses_them() -> None
         await until(pilot, lambda: any(session.tags == ("good", "[odd]") for session in screen.shown))
         await pilot.press(*"[odd")
         await until(pilot, lambda: titles(screen) == [tagged.title])
-        assert "[odd]" in shown(screen, "preview")
+        assert "[odd]" in shown(screen, "details")
         await pilot.press("ctrl+t")
         await named(app, pilot, "")
         await until(pilot, lambda: not screen.shown)
@@ -269,8 +269,8 @@ async def test_a_broken_file_is_listed_with_its_error_and_its_line() -> None:
     path.parent.mkdir(parents=True)
     path.write_text('format = 1\nid = "x\n')
     async with sessions_screen(1) as (_, pilot, screen):
-        await until(pilot, lambda: "line 2: " in shown(screen, "preview"))
-        assert 'id = "x' in shown(screen, "preview")
+        await until(pilot, lambda: "line 2: " in shown(screen, "details"))
+        assert 'id = "x' in shown(screen, "details")
         await pilot.press("ctrl+d")
         await until(
             pilot, lambda: any("broken" in notification.message for notification in screen.app._notifications)
@@ -281,9 +281,9 @@ async def test_a_broken_file_is_listed_with_its_error_and_its_line() -> None:
 async def test_hostile_text_is_shown_and_not_obeyed() -> None:
     keep("[red]\x1b[31m[", " [/]\x1b]0;x\x07")
     async with sessions_screen(1) as (_, pilot, screen):
-        await until(pilot, lambda: "[/]\\e]0;x\\a" in shown(screen, "preview"))
-        assert "\x1b" not in shown(screen, "preview")
-        assert "[red]\\e[31m[" in str(screen.options.get_option_at_index(0).prompt)
+        await until(pilot, lambda: "[/]\\e]0;x\\a" in shown(screen, "details"))
+        assert "\x1b" not in shown(screen, "details")
+        assert "[red]\\e[31m[" in str(screen.listing.options.get_option_at_index(0).prompt)
 
 
 async def test_keys_are_answered_while_files_are_read_and_searched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,11 +309,11 @@ async def test_keys_are_answered_while_files_are_read_and_searched(monkeypatch: 
         app.push_screen(screen)
         await until(pilot, lambda: app.screen is screen)
         await pilot.press(*"session")
-        assert screen.filter.value == "session"
+        assert screen.listing.filter.value == "session"
         search.clear()
         read.set()
         await until(pilot, searching.is_set)
         await pilot.press("space", *"1")
-        assert (screen.filter.value, list(screen.shown)) == ("session 1", [])
+        assert (screen.listing.filter.value, list(screen.shown)) == ("session 1", [])
         search.set()
         await until(pilot, lambda: len(screen.shown) == 3)

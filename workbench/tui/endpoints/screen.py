@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from textual import getters, on, work
 from textual.app import ComposeResult
-from textual.containers import Container, VerticalScroll
 from textual.content import Content
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from workbench.domain.display import one_line, visible
@@ -22,13 +20,12 @@ from workbench.tui.commands.command import Where
 from workbench.tui.commands.keymap import key_of
 from workbench.tui.commands.table import bindings_at
 from workbench.tui.editor.external_editor import edited_text, with_editor
-from workbench.tui.editor.inputs import LineInput
 from workbench.tui.endpoints.endpoint_form import EndpointForm
 from workbench.tui.flows import FlowContext, asks
+from workbench.tui.popups.filtered_list import FilteredList
 from workbench.tui.popups.heading_row import HeadingRow
 from workbench.tui.popups.key_row import KeyRow
 from workbench.tui.popups.picker import Item, Picker
-from workbench.tui.popups.popup import RowList
 from workbench.tui.popups.result_screen import ResultScreen
 from workbench.workspace.services import Services
 
@@ -42,24 +39,13 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     """Lists the endpoints; returns the one to use, or None."""
 
     DEFAULT_CSS = """
-    EndpointsScreen Input, EndpointsScreen Input:focus { border: none; height: 1; padding: 0 1; }
-    EndpointsScreen #both { layout: horizontal; height: 1fr; }
-    EndpointsScreen RowList, EndpointsScreen RowList:focus {
-        border: round $border-blurred; width: 2fr; height: 1fr;
-    }
-    EndpointsScreen VerticalScroll {
-        border: round $border-blurred; width: 3fr; height: 1fr; padding: 0 1; background: $background;
-        scrollbar-size-vertical: 1;
-    }
-    EndpointsScreen #details { width: 1fr; height: auto; }
-    EndpointsScreen.-narrow RowList { width: 2fr; }
-    EndpointsScreen.-narrow VerticalScroll { width: 3fr; }
+    EndpointsScreen RowList { width: 2fr; }
+    EndpointsScreen VerticalScroll { width: 3fr; }
     """
-    BINDINGS = bindings_at(Where.LIST, Where.ENDPOINTS)
+    BINDINGS = bindings_at(Where.ENDPOINTS)
     where = Where.ENDPOINTS
 
-    filter = getters.query_one(Input)
-    options = getters.query_one(OptionList)
+    listing = getters.query_one(FilteredList)
 
     def __init__(
         self, services: Services, current: Endpoint, model: str, previous: Endpoint | None = None
@@ -74,28 +60,18 @@ class EndpointsScreen(ResultScreen[Endpoint]):
         self._model = model
         self._typed = {previous.name: previous} if previous is not None and "://" in previous.name else {}
         """The endpoint used before by its name, if it was typed as a URL."""
-        self._wanted = current.name
-        """The name of the endpoint to highlight while nothing is typed."""
-        if previous is not None and self._endpoint(previous.name) == previous:
-            self._wanted = previous.name
+        is_there = previous is not None and self._endpoint(previous.name) == previous
+        self._first = previous.name if previous is not None and is_there else current.name
         self._results: dict[str, Content] = {}
         """Results of tests, by endpoint."""
-        self.shown: Sequence[str] = ()
-        """The names of the endpoints listed."""
 
     def compose(self) -> ComposeResult:
         yield HeadingRow("Endpoints")
-        yield LineInput(placeholder="type to find, or a base URL: https://host/v1", select_on_focus=False)
-        with Container(id="both"):
-            yield RowList(markup=False)
-            with VerticalScroll(can_focus=False):
-                yield Static(id="details")
+        yield FilteredList("type to find, or a base URL: https://host/v1", self._first)
         yield KeyRow(Where.ENDPOINTS)
 
     def on_mount(self) -> None:
         """Show all endpoints."""
-        self.options.can_focus = False
-        self.filter.focus()
         self._show()
 
     # --- the list ----------------------------------------------------------------------------------------
@@ -105,29 +81,19 @@ class EndpointsScreen(ResultScreen[Endpoint]):
             return self._current
         return self._typed.get(name) or self._services.endpoints.endpoints.get(name)
 
-    @property
-    def highlighted(self) -> str | None:
-        """The name of the endpoint under the cursor; None if nothing matches."""
-        index = self.options.highlighted
-        return self.shown[index] if index is not None and index < len(self.shown) else None
-
     @on(Input.Changed)
     def _show(self) -> None:
-        words = self.filter.value.casefold().split()
+        words = self.listing.filter.value.casefold().split()
         loaded = self._services.endpoints
         names = dict.fromkeys((*loaded.endpoints, *loaded.broken, self._current.name, *self._typed))
         # A URL is an endpoint of its own, without the key of a profile with the same URL.
         found = (name for name in names if all(word in self._text_of(name) for word in words))
-        typed = self.filter.value.strip().casefold()
+        typed = self.listing.filter.value.strip().casefold()
         ranked = sorted(found, key=lambda name: (name != typed, not name.startswith(typed)) if typed else ())
-        self.shown = [] if "://" in typed else ranked
-        width = max(map(len, self.shown), default=0)
-        self.options.clear_options()
-        self.options.add_options(Option(self._row(name, min(width, 18))) for name in self.shown)
-        if self.shown:
-            index = self.shown.index(self._wanted) if self._wanted in self.shown and not words else 0
-            self.options.highlighted = index
-        else:
+        shown = [] if "://" in typed else ranked
+        width = min(max(map(len, shown), default=0), 18)
+        self.listing.show_rows({name: Option(self._row(name, width)) for name in shown}, first=bool(words))
+        if not shown:
             self._show_details()
 
     def _text_of(self, name: str) -> str:
@@ -143,7 +109,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
 
     @on(OptionList.OptionHighlighted)
     def _show_details(self) -> None:
-        name = self.highlighted
+        name = self.listing.highlighted
         if name is None:
             content = Content.styled(self._enter_hint(), "$text-muted")
         elif (endpoint := self._endpoint(name)) is None:
@@ -153,11 +119,11 @@ class EndpointsScreen(ResultScreen[Endpoint]):
             )
         else:
             content = self._details(endpoint)
-        self.query_one("#details", Static).update(content)
+        self.listing.show_details(content)
 
     def _enter_hint(self) -> str:
         """Describe what Enter does if no endpoint is listed."""
-        typed = self.filter.value.strip()
+        typed = self.listing.filter.value.strip()
         if "://" not in typed:
             return "No matches. Type a base URL to use it: https://host/v1"
         endpoints = self._services.endpoints.endpoints.values()
@@ -187,20 +153,13 @@ class EndpointsScreen(ResultScreen[Endpoint]):
 
     # --- choosing ----------------------------------------------------------------------------------------
 
-    def action_move(self, by: int) -> None:
-        """Move the highlight."""
-        if self.shown:
-            index = (self.options.highlighted or 0) + by
-            self.options.highlighted = max(0, min(index, len(self.shown) - 1))
-            self._wanted = self.shown[self.options.highlighted]
-
     @on(OptionList.OptionSelected)
     @on(Input.Submitted)
     def _choose(self) -> None:
-        name = self.highlighted
+        name = self.listing.highlighted
         try:
             chosen = self._endpoint(name) if name is not None else None
-            typed = self.filter.value if name is None else name
+            typed = self.listing.filter.value if name is None else name
             self.dismiss(chosen or endpoint_for(typed, None, self._services.endpoints))
         except BadValueError as problem:
             self.notify(str(problem), title="Endpoint", severity="error")
@@ -235,7 +194,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     @asks
     async def action_edit(self, flow: FlowContext) -> None:
         """Edit the endpoint; a built-in one is saved as the person's profile."""
-        name = self.highlighted
+        name = self.listing.highlighted
         if name is None:
             return
         if name == LOCAL:
@@ -272,7 +231,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     @asks
     async def action_open(self, flow: FlowContext) -> None:
         """Edit the endpoint's file in $EDITOR; a built-in one is saved as the person's profile."""
-        name, services = self.highlighted, self._services
+        name, services = self.listing.highlighted, self._services
         if name is None or "://" in name:
             self.action_edit()
             return
@@ -292,7 +251,7 @@ class EndpointsScreen(ResultScreen[Endpoint]):
     @asks
     async def action_delete(self, flow: FlowContext) -> None:
         """Delete one of the person's profiles, after a question."""
-        name, loaded = self.highlighted, self._services.endpoints
+        name, loaded = self.listing.highlighted, self._services.endpoints
         if name is None:
             return
         if name not in loaded.own and name not in loaded.broken:
@@ -313,15 +272,15 @@ class EndpointsScreen(ResultScreen[Endpoint]):
 
     def _reload(self, name: str) -> None:
         self._services.reload_endpoints()
-        self._wanted = name
-        self.filter.value = ""
+        self.listing.wanted = name
+        self.listing.filter.value = ""
         self._show()
 
     # --- testing -----------------------------------------------------------------------------------------
 
     def action_test(self) -> None:
         """Test the endpoint with a tiny request, and show the result in its details."""
-        name = self.highlighted
+        name = self.listing.highlighted
         if name is not None and (endpoint := self._endpoint(name)) is not None:
             self._test(endpoint)
 

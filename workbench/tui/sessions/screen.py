@@ -13,9 +13,8 @@ from typing import TypeVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
-from textual.containers import Container, VerticalScroll
 from textual.content import Content
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from workbench.domain.display import one_line, plural, visible
@@ -25,11 +24,10 @@ from workbench.storage.trash import KEPT
 from workbench.tui.commands.command import Where
 from workbench.tui.commands.keymap import key_of
 from workbench.tui.commands.table import bindings_at
-from workbench.tui.editor.inputs import LineInput
 from workbench.tui.flows import FlowContext, asks
+from workbench.tui.popups.filtered_list import FilteredList
 from workbench.tui.popups.heading_row import HeadingRow
 from workbench.tui.popups.key_row import KeyRow
-from workbench.tui.popups.popup import RowList
 from workbench.tui.popups.question import LinePopup
 from workbench.tui.popups.result_screen import ResultScreen
 
@@ -105,23 +103,15 @@ class SessionsScreen(ResultScreen[ChosenSession]):
     """Lists the sessions; returns the one chosen, or None."""
 
     DEFAULT_CSS = """
-    SessionsScreen Input, SessionsScreen Input:focus { border: none; height: 1; padding: 0 1; }
-    SessionsScreen #both { layout: horizontal; height: 1fr; }
-    SessionsScreen RowList, SessionsScreen RowList:focus {
-        border: round $border-blurred; width: 3fr; height: 1fr;
-    }
-    SessionsScreen VerticalScroll {
-        border: round $border-blurred; width: 2fr; height: 1fr; padding: 0 1; background: $background;
-    }
-    SessionsScreen #preview { width: 1fr; height: auto; }
-    SessionsScreen.-narrow #both { layout: vertical; }
+    SessionsScreen RowList { width: 3fr; }
+    SessionsScreen VerticalScroll { width: 2fr; }
+    SessionsScreen.-narrow Container { layout: vertical; }
     SessionsScreen.-narrow RowList, SessionsScreen.-narrow VerticalScroll { width: 1fr; }
     """
-    BINDINGS = bindings_at(Where.LIST, Where.SESSIONS)
+    BINDINGS = bindings_at(Where.SESSIONS)
     where = Where.SESSIONS
 
-    filter = getters.query_one(Input)
-    options = getters.query_one(OptionList)
+    listing = getters.query_one(FilteredList)
     heading = getters.query_one(HeadingRow)
 
     def __init__(self, library: Library, current: Path | None) -> None:
@@ -129,8 +119,6 @@ class SessionsScreen(ResultScreen[ChosenSession]):
         super().__init__()
         self._library = library
         self._current = current
-        self._wanted = str(current or "")
-        """The path of the session to highlight once the list is read; empty for the best match."""
         self._entries: Sequence[SearchEntry] = ()
         self._rows: Mapping[str, Option] = {}
         """Rows by path, created only once: for a thousand sessions, that is too slow for a key."""
@@ -140,17 +128,11 @@ class SessionsScreen(ResultScreen[ChosenSession]):
 
     def compose(self) -> ComposeResult:
         yield HeadingRow("Sessions")
-        yield LineInput(placeholder="type to find by title, tag, prompt or answer", select_on_focus=False)
-        with Container(id="both"):
-            yield RowList(markup=False)
-            with VerticalScroll(can_focus=False):
-                yield Static(id="preview")
+        yield FilteredList("type to find by title, tag, prompt or answer", str(self._current or ""))
         yield KeyRow(Where.SESSIONS)
 
     def on_mount(self) -> None:
         """Read the list in a thread."""
-        self.options.can_focus = False
-        self.filter.focus()
         self.heading.show("reading…")
         self._read()
 
@@ -164,7 +146,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
             self.heading.show(problem.title)
             self.notify(str(problem), title="Sessions", severity="error", timeout=10)
             return
-        self._find(self.filter.value)
+        self._find(self.listing.filter.value)
 
     def _listed(self) -> tuple[list[SearchEntry], dict[str, Option]]:
         listed = self._library.sessions()
@@ -174,44 +156,30 @@ class SessionsScreen(ResultScreen[ChosenSession]):
     @on(Input.Changed)
     def _find_typed(self, event: Input.Changed) -> None:
         """Highlight the best match."""
-        self._wanted = ""
+        self.listing.wanted = ""
         self._find(event.value)
 
     @work(exclusive=True, group="find")
     async def _find(self, text: str) -> None:
         """List the matches, superseding a search still under way."""
         self.shown = await asyncio.to_thread(ranked, self._entries, text)
-        self.options.clear_options()
-        self.options.add_options(self._rows[session.path] for session in self.shown)
-        if self.shown:
-            wanted = (index for index, session in enumerate(self.shown) if session.path == self._wanted)
-            self.options.highlighted = next(wanted, 0)
-        else:
-            self._preview(None)
+        self.listing.show_rows({session.path: self._rows[session.path] for session in self.shown})
+        if not self.shown:
+            self._preview()
         self.heading.show(f"{len(self.shown)} of {len(self._entries)}")
 
     @property
     def highlighted(self) -> Listed | None:
         """The session under the cursor; None if nothing matches."""
-        index = self.options.highlighted
-        return self.shown[index] if index is not None and index < len(self.shown) else None
+        path = self.listing.highlighted
+        return next((session for session in self.shown if session.path == path), None)
 
     @on(OptionList.OptionHighlighted)
-    def _look(self) -> None:
-        self._preview(self.highlighted)
-
-    def _preview(self, listed: Listed | None) -> None:
-        self.query_one("#preview", Static).update(Content("") if listed is None else _preview(listed))
-        self.query_one(VerticalScroll).scroll_home(animate=False)
+    def _preview(self) -> None:
+        listed = self.highlighted
+        self.listing.show_details(Content("") if listed is None else _preview(listed))
 
     # --- actions -----------------------------------------------------------------------------------------
-
-    def action_move(self, by: int) -> None:
-        """Move the highlight."""
-        if self.shown:
-            index = (self.options.highlighted or 0) + by
-            self.options.highlighted = max(0, min(index, len(self.shown) - 1))
-            self._wanted = self.shown[self.options.highlighted].path
 
     @on(OptionList.OptionSelected)
     @on(Input.Submitted)
@@ -246,7 +214,8 @@ class SessionsScreen(ResultScreen[ChosenSession]):
     async def action_duplicate(self, flow: FlowContext) -> None:
         """Copy the session, and highlight the copy."""
         if (listed := self.highlighted) is not None:
-            self._wanted = str(await self._change(partial(self._library.duplicate, Path(listed.path))))
+            copy = await self._change(partial(self._library.duplicate, Path(listed.path)))
+            self.listing.wanted = str(copy)
 
     @asks
     async def action_delete(self, flow: FlowContext) -> None:
@@ -259,7 +228,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
             message = "This session is open: start or open another session first."
             self.notify(message, severity="warning")
             return
-        self.action_move(1 if listed is not self.shown[-1] else -1)
+        self.listing.action_move(1 if listed is not self.shown[-1] else -1)
         await self._change(partial(self._library.delete, path))
         name = one_line(listed.title or path.stem, 40)
         key = key_of(self.app, "undelete_session")
@@ -268,7 +237,7 @@ class SessionsScreen(ResultScreen[ChosenSession]):
     @asks
     async def action_undelete(self, flow: FlowContext) -> None:
         """Restore the session deleted last, even if that was before a restart."""
-        self._wanted = str(await self._change(self._library.undelete))
+        self.listing.wanted = str(await self._change(self._library.undelete))
 
     async def _change(self, change: Callable[[], Changed]) -> Changed:
         """Change files in a thread, one change at a time, and read the list again. Raises StorageError."""
