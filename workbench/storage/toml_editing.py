@@ -94,8 +94,9 @@ def rewritten(text: str, wanted: Mapping[str, Any]) -> str:
     with suppress(tomli.TOMLDecodeError):
         if parse(edited) == wanted:
             return edited.replace("\n", "\r\n") if text.count("\r\n") == text.count("\n") else edited
-    before = dict(flat(parse(text)))
-    raise NotEditable(", ".join(".".join(key) for key, value in flat(wanted) if before.get(key) != value))
+    before, after = dict(flat(parse(text))), dict(flat(wanted))
+    different = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    raise NotEditable(", ".join(map(".".join, different)))
 
 
 def changed(table: Mapping[str, Any], path: Sequence[str], value: object) -> dict[str, Any]:
@@ -143,20 +144,14 @@ def _comment(lines: list[str]) -> str:
 
 
 def _added(lines: list[str], path: tuple[str, ...], value: object) -> list[str]:
-    found = list(statements(lines))
     line, table = f"{toml_key(path[-1])} = {toml_value(value)}", path[:-1]
-    headers = [statement for statement in found if statement.value is None]
-    header = next((statement.first for statement in headers if statement.path == table), None)
-    others = [statement for statement in found if statement.value is not None]
-    beside = [statement.last for statement in others if statement.path[:-1] == table]
-    if table and header is None:
+    found = list(statements(lines))
+    tables = ((known, known.path if known.value is None else known.path[:-1]) for known in found)
+    inside = [known.last + 1 for known, of in tables if of == table]
+    if table and not inside:
         while lines and not lines[-1].strip():
             lines = lines[:-1]
         return [*lines, *([""] if lines else []), f"[{'.'.join(map(toml_key, table))}]", line, ""]
-    if beside:
-        at = max(beside) + 1
-    elif header is not None:
-        at = header + 1
-    else:
-        at = headers[0].first if headers else len([text for text in lines if text.strip()])
-    return [*lines[:at], line, *(lines[at:] or [""])]
+    headers = (known.first for known in found if known.value is None)
+    index = max(inside) if inside else next(headers, len([text for text in lines if text.strip()]))
+    return [*lines[:index], line, *(lines[index:] or [""])]
