@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
+from traceback import walk_tb
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -146,12 +147,8 @@ def _answer(request: Mapping[str, Any]) -> dict[str, object]:
 
 def _line(traceback: TracebackType | None) -> int | None:
     """Return the innermost template line of a traceback rewritten by Jinja; None if there is none."""
-    line = None
-    while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == "<template>":
-            line = traceback.tb_lineno
-        traceback = traceback.tb_next
-    return line
+    lines = [line for frame, line in walk_tb(traceback) if frame.f_code.co_filename == "<template>"]
+    return lines[-1] if lines else None
 
 
 def _restrict(memory: int) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from workbench.domain.choice import Columns
@@ -153,20 +154,27 @@ def read_journal(path: Path) -> Recovered | None:
     """Read a journal up to the first invalid line; None if it has no header. Raises OSError."""
     run: Run | None = None
     ended, offset = False, None
-    with open_regular(path) as file, suppress(BadField, ValueError, TypeError, KeyError):
+    with open_regular(path) as file, suppress(BadField, ValueError, TypeError):
         for line in file:
-            entry = parse_json(line)
-            if not isinstance(entry, dict):
-                break
-            if "run" in entry:
-                run = _run_of(entry["run"])
-            elif run is not None and "choice" in entry:
-                _extend(run, entry)
-            elif run is not None and "end" in entry:
-                run = _ended(run, entry)
-                ended = True
-            elif isinstance(at := entry.get("append"), int):
-                offset = at
+            entry: dict[str, Any] = msgspec.convert(parse_json(line), dict[str, Any])
+            match entry:
+                case {"run": str(header)}:
+                    run = run_from_table(parse(header))
+                case {"choice": int(index), "start": start} if run is not None:
+                    if start == 0:
+                        # All tokens were replaced.
+                        run.choices.pop(index, None)
+                    add_columns(run.choice(index), entry)
+                case {"end": str(header), "choices": choices} if run is not None:
+                    final = replace(run_from_table(parse(header)), choices=run.choices)
+                    for index, finish_reason, echoed in choices:
+                        choice = final.choice(index)
+                        choice.finish_reason, choice.echoed = finish_reason, echoed
+                    run, ended = final, True
+                case {"append": int(size)}:
+                    offset = size
+                case _:
+                    break
     if run is None:
         return None
     if not ended:
@@ -174,28 +182,3 @@ def read_journal(path: Path) -> Recovered | None:
         run.total = max((choice.at[-1] for choice in run.choices.values() if len(choice)), default=0.0)
         run.note("recovered: the program ended while this was streaming")
     return Recovered(run, ended, offset)
-
-
-def _run_of(header: str) -> Run:
-    return run_from_table(parse(header))
-
-
-def _extend(run: Run, entry: dict[str, object]) -> None:
-    index, start = entry.pop("choice"), entry.pop("start")
-    if not isinstance(index, int):
-        raise TypeError
-    if start == 0:
-        # All tokens were replaced.
-        run.choices.pop(index, None)
-    add_columns(run.choice(index), entry)
-
-
-def _ended(run: Run, entry: dict[str, object]) -> Run:
-    ended = _run_of(str(entry["end"]))
-    ended.choices = run.choices
-    choices = entry["choices"]
-    if isinstance(choices, list):
-        for index, finish_reason, echoed in choices:
-            choice = ended.choice(index)
-            choice.finish_reason, choice.echoed = finish_reason, echoed
-    return ended
