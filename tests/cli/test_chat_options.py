@@ -46,6 +46,16 @@ async def test_without_a_template_the_endpoints_own_is_used(tmp_path: Path) -> N
     assert server.requests[1].json["prompt"] == "[Be {{how}}.][Hi]"
 
 
+@pytest.mark.parametrize("status", [404, 405, 501])
+async def test_where_an_endpoint_has_no_template_a_choice_is_offered(status: int, tmp_path: Path) -> None:
+    async with serving(answering(b"{}", status)) as server:
+        done = await workbench("run", "--chat", conversation(tmp_path), "--endpoint", server.base_url)
+    assert done.status == 1
+    assert "The endpoint reports no chat template" in done.err
+    assert "Choose a built-in template" in done.err
+    assert [request.path for request in server.requests] == ["/props"]
+
+
 async def test_an_unknown_template_is_named_with_the_known_ones(tmp_path: Path) -> None:
     async with serving(ANSWER) as server:
         done = await workbench(
@@ -116,6 +126,10 @@ async def test_what_makes_no_conversation_is_refused(tmp_path: Path) -> None:
         ["--chat", conversation(tmp_path), "--prompt", "x"],
         ["--chat", conversation(tmp_path), "--prefix", "no=x"],
         ["--chat", conversation(tmp_path), "--context", "0"],
+        ["--prompt", "x", "--template", "chatml"],
+        ["--prompt", "x", "--prefix", "user=x"],
+        ["--prompt", "x", "--when-full", "refuse"],
+        ["--prompt", "x", "--context", "5"],
     ):
         done = await workbench("run", *given, "--endpoint", "http://127.0.0.1:9/v1")
         assert done.status == 2, given

@@ -54,7 +54,9 @@ def test_a_mistake_in_the_configuration_is_told_by_a_command_too(capsys: pytest.
     (config / "config.toml").write_text('confirm_above = "ten"\n', encoding="utf-8")
     with serving_beside(answering(event(" fine", finish_reason="stop") + DONE)) as server:
         assert main(["run", "--prompt", "a", "--endpoint", server.base_url]) == 0
-    assert "confirm_above" in capsys.readouterr().err
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith(f"workbench: {config / 'config.toml'}, line 1: confirm_above")
+    assert all(line.startswith("workbench: ") for line in lines)
 
 
 def test_json_has_null_where_a_figure_is_infinite(

@@ -81,6 +81,7 @@ def test_a_negative_number_is_a_value_not_an_option() -> None:
         (["--best-of", "1", "--n", "2"], "--best-of: best_of must be at least n, 2 (got 1)"),
         (["--extra", "x"], "--extra x: is not KEY=JSON"),
         (["--extra", "x=NaN"], "NaN is not JSON"),
+        (["--extra", "x=[1e999]"], "1e999 is too large"),
     ],
 )
 def test_a_bad_argument_is_named_with_its_range(argv: list[str], message: str) -> None:

@@ -54,6 +54,9 @@ def templates_from_tokenizer_config(config: JsonObject, name: str) -> Mapping[st
     return {key: _template(f"{name}: {key}", source, config) for key, source in sources.items()}
 
 
+CHOOSE_TEMPLATE = "Choose a built-in template, or name the model's tokenizer_config.json."
+
+
 def template_from_props(props: JsonObject) -> JinjaTemplate:
     """Return the template in the answer to `GET /props` of a llama.cpp server.
 
@@ -64,7 +67,7 @@ def template_from_props(props: JsonObject) -> JinjaTemplate:
         raise TemplateError(
             "The server reports no chat template",
             "Its /props has no chat_template.",
-            "Choose a built-in template, or name the model's tokenizer_config.json.",
+            CHOOSE_TEMPLATE,
         )
     return _template("the server's own", source, props)
 

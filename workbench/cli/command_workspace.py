@@ -34,7 +34,8 @@ def services_of(arguments: argparse.Namespace) -> Services:
 def open_services(endpoint: str = LOCAL, api_key_env: str | None = None, model: str = "") -> Services:
     """Open services and print problems in the user's files. Raises BadValueError for an unknown endpoint."""
     services = Services.open(dict(os.environ), endpoint, api_key_env, model)
-    print_notes(map(str, services.problems), "workbench: ")
+    for problem in services.problems:
+        print_failure(problem)
     return services
 
 

@@ -35,6 +35,9 @@ from workbench.workspace.chat_session import ChatSession
 from workbench.workspace.costs import cost_of
 from workbench.workspace.workspace import Workspace
 
+_OF_CHAT = ("template", "prefix", "when_full", "context")
+"""Options that only conversations use."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
@@ -94,13 +97,17 @@ def _begin_draft(workspace: Workspace, request: Request) -> None:
 
 
 def _refuse_mixed_prompts(arguments: argparse.Namespace) -> None:
-    """Raise BadValueError if both a conversation and other prompts are given."""
+    """Raise BadValueError for options of a conversation and of other prompts together."""
     if is_chat(arguments) and (arguments.prompt or arguments.prompt_file or arguments.prompt_ids):
         raise BadValueError(
             "--chat and --say give the prompt; they cannot be mixed with other prompts", field="prompt"
         )
     if is_chat(arguments) and arguments.split:
         raise BadValueError("--split is for prompts: a conversation has one answer at a time")
+    unused = [] if is_chat(arguments) else [name for name in _OF_CHAT if getattr(arguments, name)]
+    if unused:
+        option = f"--{unused[0].replace('_', '-')}"
+        raise BadValueError(f"{option} is only for conversations", hint="Give one with --chat or --say.")
     if arguments.say is not None and not (arguments.chat or arguments.session):
         raise BadValueError("--say needs a conversation to continue", hint="Name --session or --chat.")
 

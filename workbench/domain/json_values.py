@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from math import isinf
 from typing import NoReturn, TypeAlias
 
 JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
@@ -19,12 +20,14 @@ _DEEPEST = 100
 
 
 def parse_json(text: str | bytes, *, is_strict: bool = False) -> JsonValue:
-    """Parse a JSON text; if strict, NaN and Infinity are errors.
+    """Parse a JSON text; if strict, NaN, Infinity and numbers that overflow to it are errors.
 
     Raises ValueError if the text is not JSON, is nested too deeply, or has a number that is too long.
     """
     try:
-        value: JsonValue = json.loads(text, parse_constant=_refused if is_strict else None)
+        value: JsonValue = (
+            json.loads(text, parse_constant=_refused, parse_float=_finite) if is_strict else json.loads(text)
+        )
         check_depth(value)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
@@ -43,6 +46,12 @@ def check_depth(value: object) -> None:
         if not level:
             return
     raise RecursionError
+
+
+def _finite(number: str) -> float:
+    if isinf(value := float(number)):
+        raise ValueError(f"{number} is too large")
+    return value
 
 
 def _refused(constant: str) -> NoReturn:

@@ -8,7 +8,7 @@ from pathlib import Path
 from workbench.chat.builtin_templates import BUILTIN_TEMPLATES, PLAIN, BuiltinTemplate, plain_template
 from workbench.chat.jinja_template import ChatRenderer, JinjaTemplate
 from workbench.chat.rendered_prompt import Rendered
-from workbench.chat.template_sources import DEFAULT, load_templates, template_from_props
+from workbench.chat.template_sources import CHOOSE_TEMPLATE, DEFAULT, load_templates, template_from_props
 from workbench.chat.truncation import Fitted, fit
 from workbench.domain.conversation import Chat, Conversation, Prefixes, WhenFull
 from workbench.domain.endpoint import Endpoint
@@ -20,6 +20,8 @@ from workbench.domain.request import Request
 from workbench.domain.run import Run
 from workbench.runner.connections import Connections
 
+_NOT_OFFERED = (404, 405, 501)
+"""HTTP statuses of a service that an endpoint lacks."""
 _BYTES_A_TOKEN = 3
 """Estimated bytes per token without a tokenizer; low, so as to truncate too much and not too little."""
 
@@ -175,7 +177,13 @@ class Prompter:
 
     async def _find(self, chat: Chat, endpoint: Endpoint) -> BuiltinTemplate | JinjaTemplate:
         if not chat.template:
-            return template_from_props(await self._connections.props(endpoint))
+            try:
+                return template_from_props(await self._connections.props(endpoint))
+            except EndpointError as error:
+                if error.status not in _NOT_OFFERED:
+                    raise
+                why = f"It does not offer /props (HTTP {error.status})."
+                raise TemplateError("The endpoint reports no chat template", why, CHOOSE_TEMPLATE) from None
         return plain_template(chat.prefixes) if chat.template == PLAIN else named_template(chat.template)
 
     async def _adds_bos(self, endpoint: Endpoint, bos: str) -> bool:
