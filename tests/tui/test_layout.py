@@ -19,6 +19,7 @@ from textual.widgets._toast import Toast
 from tests.client.loopback import DONE, Received, answering, head
 from tests.tui.scripted import SIZES, answer, logprob_event, until, workbench
 from tests.tui.test_wiring import toasts
+from workbench.domain.run import Failure
 from workbench.tui import painting
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.editor.field_editor import FieldEditor
@@ -33,6 +34,16 @@ ANSWER = b"".join(
 def drawn(app: WorkbenchApp) -> list[str]:
     """The rows of the screen as they are drawn."""
     return [strip.text for strip in app.screen._compositor.render_strips(app.screen.size)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_hint_of_an_error_is_seen_however_long_its_message_is(size: tuple[int, int]) -> None:
+    failure = Failure("Bad request", "because " * 200 + "\nof this", "Set n to 1.")
+    async with workbench(answering(answer(" in")), size) as (app, pilot, _):
+        app.main.output.fail(failure, "at local")
+        await until(pilot, lambda: any("because because" in row for row in drawn(app)))
+        assert any("→ Set n to 1." in row for row in drawn(app))
+        assert any("at local" in row for row in drawn(app))
 
 
 @pytest.mark.parametrize("size", SIZES)

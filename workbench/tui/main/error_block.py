@@ -21,7 +21,7 @@ class ErrorBlock(Vertical):
     ErrorBlock { height: auto; display: none; border: round $error; padding: 0 1;
         background: $surface; color: $foreground; border-title-color: $text-error; }
     ErrorBlock.-shown { display: block; }
-    ErrorBlock #what { height: auto; max-height: 6; }
+    ErrorBlock > Static { max-height: 4; }
     ErrorBlock Horizontal { height: 1; }
     """
 
@@ -41,13 +41,13 @@ class ErrorBlock(Vertical):
 
     def _fill(self) -> None:
         """Mount the content, at the first failure, so that it does not delay the first paint."""
-        self._what = Static(id="what", markup=False)
+        self._message, self._hint = Static(id="what", markup=False), Static(markup=False)
         table = commands_of(self.app)
         self._edit = _Next(table["focus_parameters"], "Edit field")
         self._retry = _Next(table["run"], "Retry")
         self._elsewhere = _Next(table["choose_endpoint"], "Change endpoint")
         copy = _Next(table["copy_error"], "Copy")
-        self.mount(self._what, Horizontal(self._retry, self._elsewhere, copy, self._edit))
+        self.mount(self._message, self._hint, Horizontal(self._retry, self._elsewhere, copy, self._edit))
 
     def show(self, failure: Failure, where: str, field: str = "", *, was_sent: bool = True) -> None:
         """Show a failure that happened at `where`, such as an endpoint; `field` names the invalid parameter.
@@ -58,20 +58,17 @@ class ErrorBlock(Vertical):
             self._fill()
         self.field = field
         self.border_title = Content(one_line(f"✗ {failure.title}", 90))
-        lines = [
-            line
-            for line in (_shorten(failure.message), failure.hint and f"→ {visible(failure.hint)}")
-            if line
-        ]
         detail = [where]
         if failure.status is not None and str(failure.status) not in failure.title:
             detail.append(f"HTTP {failure.status}")
         if failure.request_id:
             detail.append(f"request {failure.request_id}")
-        lines.append(one_line(" · ".join(detail), 200))
         known = (failure.title, failure.message, failure.hint, " · ".join(detail))
         self.text = "\n".join(part for part in known if part)
-        self._what.update(Content("\n".join(lines)))
+        self._message.display = bool(failure.message)
+        self._message.update(Content(_shorten(failure.message)))
+        hint = [f"→ {visible(failure.hint)}"] if failure.hint else []
+        self._hint.update(Content("\n".join([*hint, one_line(" · ".join(detail), 200)])))
         self._retry.display = was_sent or bool(field)
         self._elsewhere.display = was_sent
         self._edit.display = bool(field)
