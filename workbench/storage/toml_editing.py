@@ -146,8 +146,8 @@ def _comment(lines: list[str]) -> str:
 def _added(lines: list[str], path: tuple[str, ...], value: object) -> list[str]:
     line, table = f"{toml_key(path[-1])} = {toml_value(value)}", path[:-1]
     found = list(statements(lines))
-    tables = ((known, known.path if known.value is None else known.path[:-1]) for known in found)
-    inside = [known.last + 1 for known, of in tables if of == table]
+    parents = (known.path if known.value is None else known.path[:-1] for known in found)
+    inside = [known.last + 1 for known, parent in zip(found, parents, strict=True) if parent == table]
     if table and not inside:
         while lines and not lines[-1].strip():
             lines = lines[:-1]
