@@ -87,7 +87,7 @@ class Frames:
         self.pause()
         app, now = self._owner.app, monotonic()
         seconds = frame_seconds(app)
-        # In step with earlier frames, unless drawing takes more than half of the time.
+        # In step with earlier frames, as long as half of the time is left for other work.
         self._due = max(self._due + seconds, now + seconds / 2, pace_of(app).next_frame)
         self._timer = self._owner.set_timer(self._due - now, self._next)
 

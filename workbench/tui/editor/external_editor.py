@@ -31,7 +31,7 @@ def with_editor(environment: Mapping[str, str], editor: str) -> Mapping[str, str
 async def edited_text(
     app: App[int], text: str, environment: Mapping[str, str], file: str = "prompt.txt"
 ) -> AsyncGenerator[str]:
-    """Let the user edit a text in their editor, and yield it as saved; the application goes on meanwhile.
+    """Open a text in the user's editor, and yield it as saved; the application keeps running meanwhile.
 
     `file` names the temporary file, whose suffix sets the editor's syntax highlighting. What the editor saved
     stays in that file, which the error then names, if the editor fails or the block raises a WorkbenchError.
@@ -75,7 +75,7 @@ async def edited_text(
 
 
 def _is_changed(path: Path, raw: bytes) -> bool:
-    """Whether a file has other bytes than these, or another file is beside it, such as a swap file."""
+    """Return whether a file differs from these bytes, or another file, such as a swap file, is beside it."""
     with suppress(OSError):
         names = [other.name for other in path.parent.iterdir()]
         return names not in ([], [path.name]) or (names == [path.name] and path.read_bytes() != raw)

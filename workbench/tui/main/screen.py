@@ -165,7 +165,7 @@ class MainScreen(Screen[None]):
             # What the command line set is not a change to undo.
             self._workspace.history.clear()
         elif message := offer(services, commands_of(self.app)):
-            # Only without a session: its user has decided before.
+            # Not offered with a session, whose user has chosen an endpoint before.
             self.notify(message, timeout=10)
         self.post_message(self.DraftShown())
 
@@ -245,18 +245,18 @@ class MainScreen(Screen[None]):
                 self.notify(message, title=title, severity=severity, timeout=10 if title else 3)
 
     def _show_settings(self) -> None:
-        workspace, panel = self._workspace, self.parameters
-        preset = workspace.drafting.preset
-        parameters = workspace.drafting.parameters
-        applied = preset.applied_to(parameters) if preset is not None else None
-        panel.set_parameters(parameters, applied, preset.name if preset is not None else "")
-        endpoint = workspace.drafting.endpoint
+        drafting, panel = self._workspace.drafting, self.parameters
+        preset, endpoint = drafting.preset, drafting.endpoint
+        if preset is None:
+            panel.set_parameters(drafting.parameters)
+        else:
+            panel.set_parameters(drafting.parameters, preset.applied_to(drafting.parameters), preset.name)
         panel.limits = endpoint.limits
-        tokenizer = partial(token_ids, workspace.services, endpoint)
+        tokenizer = partial(token_ids, self._workspace.services, endpoint)
         panel.tokenizer = tokenizer if endpoint.tokenizer else None
         self.call_after_refresh(self._show_probe)
-        panel.model = workspace.drafting.requested_model
-        self.header.endpoint, self.header.model = endpoint.name, workspace.drafting.requested_model
+        panel.model = self.header.model = drafting.requested_model
+        self.header.endpoint = endpoint.name
         self.prompt.set_size(None)
         self.count_prompt()
         self._show_what_if()
