@@ -22,10 +22,10 @@ _CODE = re.compile(r"^[\w.:#/$%-]+$|[{};]\s*$|^\s*[.#]?[\w-]+\s*\{|\$[a-z]+-|^(b
 def strings_of(source: str) -> Iterator[tuple[int, str]]:
     """The line and text of each literal that reads as words, those of an f-string joined by `{}`."""
     tree = ast.parse(source)
-    skipped = {id(one) for one in _docstrings(tree)}
+    skipped = {id(docstring) for docstring in _docstrings(tree)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            skipped |= {id(one) for one in ast.walk(node) if isinstance(one, ast.Constant)}
+            skipped |= {id(part) for part in ast.walk(node) if isinstance(part, ast.Constant)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             text = "".join(

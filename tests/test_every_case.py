@@ -40,7 +40,7 @@ def as_shown(run: Run) -> object:
         run.outcome,
         texts(run),
         reasons(run),
-        [[(one.text, one.logprob, one.alternatives) for one in choice] for choice in run.ordered],
+        [[(token.text, token.logprob, token.alternatives) for token in choice] for choice in run.ordered],
         run.usage,
         run.model,
         run.notes,
@@ -82,7 +82,11 @@ def profile(base_url: str) -> str:
 
 
 def _dangerous(text: str) -> set[str]:
-    return {one for one in text if one not in "\n\t" and is_control(one) and one != "\u200d"}
+    return {
+        character
+        for character in text
+        if character not in "\n\t" and is_control(character) and character != "\u200d"
+    }
 
 
 def test_headless_tells_what_the_client_makes_of_each_and_a_terminal_gets_no_control_code(
@@ -98,8 +102,8 @@ def test_headless_tells_what_the_client_makes_of_each_and_a_terminal_gets_no_con
                 main(["run", "--prompt", "x", "--endpoint", name, "--json"])
             assert _dangerous(out.printed + err.printed) == set(), case.name
             found, wanted = json.loads(out.printed), _json(expected(case))
-            for one in (found, wanted):
-                _without_times(one)
+            for inner in (found, wanted):
+                _without_times(inner)
             assert found == wanted, case.name
 
 
@@ -114,11 +118,11 @@ def _without_times(value: object) -> None:
         case dict():
             for name in ("at", "timing", "hint"):
                 value.pop(name, None)
-            for one in value.values():
-                _without_times(one)
+            for inner in value.values():
+                _without_times(inner)
         case list():
-            for one in value:
-                _without_times(one)
+            for inner in value:
+                _without_times(inner)
 
 
 async def test_the_screen_shows_what_the_client_makes_of_each_and_no_control_code() -> None:

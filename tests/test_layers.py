@@ -115,13 +115,17 @@ def test_what_is_imported_is_installed_with_the_program() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             match node:
                 case ast.Import(names):
-                    found |= {one.name.partition(".")[0] for one in names}
+                    found |= {alias.name.partition(".")[0] for alias in names}
                 case ast.ImportFrom(str(module), _, 0):
                     found.add(module.partition(".")[0])
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     named = project["dependencies"] + project["optional-dependencies"]["local"]
     # Textual is made of Rich.
-    installed = {"workbench", "rich", *(re.split(r"[\[=<>~!]", one)[0].replace("-", "_") for one in named)}
+    installed = {
+        "workbench",
+        "rich",
+        *(re.split(r"[\[=<>~!]", requirement)[0].replace("-", "_") for requirement in named),
+    }
     assert found - set(sys.stdlib_module_names) <= installed
 
 

@@ -118,7 +118,7 @@ def test_nothing_that_a_command_prints_or_writes_holds_the_key(
         endpoints(loopback.base_url)
         for _ in replies:
             main(["run", "--prompt", "Hi", "--endpoint", "keyed", "--session", str(session), "--json"])
-        assert {one.headers["authorization"] for one in loopback.requests} == {f"Bearer {KEY}"}
+        assert {request.headers["authorization"] for request in loopback.requests} == {f"Bearer {KEY}"}
         for name in ("gone", "complaining", "printing"):
             assert main(["run", "--prompt", "Hi", "--endpoint", name, "--session", str(session)]) == 1
         assert len(loopback.requests) == len(replies)
@@ -173,7 +173,7 @@ async def test_nothing_on_the_screen_or_behind_it_holds_the_key(caplog: pytest.L
                 await run_to_its_end(app, pilot)
                 pictures.append(shown(app))
             await app.leave()
-    assert not [place for place, one in enumerate(pictures) if KEY in one]
+    assert not [index for index, picture in enumerate(pictures) if KEY in picture]
     assert KEY not in caplog.text
     assert holders() == []
 
@@ -213,11 +213,11 @@ async def test_a_crash_of_the_screen_tells_no_values() -> None:
                 _fail(app.services.environment, f"Bearer {KEY}")
             except RuntimeError:
                 app._fatal_error()
-            told = StringIO()
-            Console(file=told, width=200).print(*app._exit_renderables)
+            printed = StringIO()
+            Console(file=printed, width=200).print(*app._exit_renderables)
             app._exit_renderables.clear()
-    assert "a defect" in told.getvalue()
-    assert KEY not in told.getvalue()
+    assert "a defect" in printed.getvalue()
+    assert KEY not in printed.getvalue()
 
 
 def _fail(environment: object, header: str) -> None:

@@ -17,7 +17,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 def ran(*argv: str | Path, cwd: Path) -> str:
     done = subprocess.run(
-        [str(one) for one in argv], cwd=cwd, capture_output=True, text=True, check=False, timeout=200
+        [str(argument) for argument in argv],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

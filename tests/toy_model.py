@@ -68,11 +68,11 @@ class ToyModel:
             seeded = Random(f"{text} {body.get('seed')}{self.salt}")
             is_greedy = body.get("temperature") == 0
             token = max(
-                found, key=lambda one: found[one] if is_greedy else log(seeded.random()) / exp(found[one])
+                found, key=lambda word: found[word] if is_greedy else log(seeded.random()) / exp(found[word])
             )
             tokens.append((token, found[token], {**self._top(found, k), token: found[token]}))
             text += token
-        names, logprobs, tops = ([one[place] for one in tokens] for place in range(3))
+        names, logprobs, tops = ([row[column] for row in tokens] for column in range(3))
         listed = {"tokens": names, "token_logprobs": logprobs, "top_logprobs": tops}
         return {
             "id": "toy",
@@ -90,8 +90,8 @@ class ToyModel:
     def tokenize(self, text: str) -> list[dict[str, Any]]:
         """The tokens of a text with their ids, as llama.cpp's `/tokenize` lists them."""
         pieces = re.findall(self.cut, text)
-        self.vocabulary += [one for one in dict.fromkeys(pieces) if one not in self.vocabulary]
-        return [{"id": self.vocabulary.index(one), "piece": one} for one in pieces]
+        self.vocabulary += [piece for piece in dict.fromkeys(pieces) if piece not in self.vocabulary]
+        return [{"id": self.vocabulary.index(piece), "piece": piece} for piece in pieces]
 
     def text_of(self, prompt: str | list[int]) -> str:
         """The text of a prompt, which may be token ids."""
@@ -99,7 +99,7 @@ class ToyModel:
 
     @staticmethod
     def _top(found: dict[str, float], k: int | None) -> dict[str, float]:
-        return dict(sorted(found.items(), key=lambda one: -one[1])[: k or 0])
+        return dict(sorted(found.items(), key=lambda pair: -pair[1])[: k or 0])
 
     @property
     def handler(self) -> Handler:
@@ -119,8 +119,8 @@ class ToyModel:
                 return
             status = 200
             if self.fails or (self.refuses_echo and body.get("echo")):
-                words = "the engine is gone" if self.fails else "echo is not supported"
-                status, answer = (500 if self.fails else 400), json.dumps({"error": {"message": words}})
+                message = "the engine is gone" if self.fails else "echo is not supported"
+                status, answer = (500 if self.fails else 400), json.dumps({"error": {"message": message}})
             else:
                 answer = json.dumps(self.answer(body))
             kind = "application/json"

@@ -39,9 +39,9 @@ def main() -> int:
         if arguments.readme:
             # At once: a bench that fails later takes nothing of this one with it.
             README.write_text(with_figures(README.read_text("utf-8"), {name: measured[name]}), "utf-8")
-    figures = [one for found in measured.values() for one in found]
-    print(json.dumps([asdict(one) for one in figures], indent=1) if arguments.json else table(measured))
-    return 0 if all(one.met for one in figures) else 1
+    figures = [figure for found in measured.values() for figure in found]
+    print(json.dumps([asdict(figure) for figure in figures], indent=1) if arguments.json else table(measured))
+    return 0 if all(figure.met for figure in figures) else 1
 
 
 if __name__ == "__main__":

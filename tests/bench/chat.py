@@ -28,12 +28,12 @@ def conversation(path: Path, turns: int) -> None:
     talk = Turns()
     for number in range(turns // 2):
         run = Run(Request(TextPrompt(f"question {number}")), "bench", outcome=Outcome.COMPLETE, total=1.0)
-        for place in range(_ANSWER):
-            others = [Alternative(f" word{place + other}", -0.3 - other) for other in range(5)]
-            run.choice(0).append(ReceivedToken(others[0].text, others[0].logprob, others), place / 80)
-        said = Turn("user", f"This is question {number}: what comes next?", parent=talk.last)
-        talk = talk.with_turn(said)
-        talk = talk.with_turn(Turn("assistant", run.choice(0).text, run=run.id, parent=said.id))
+        for index in range(_ANSWER):
+            others = [Alternative(f" word{index + other}", -0.3 - other) for other in range(5)]
+            run.choice(0).append(ReceivedToken(others[0].text, others[0].logprob, others), index / 80)
+        question = Turn("user", f"This is question {number}: what comes next?", parent=talk.last)
+        talk = talk.with_turn(question)
+        talk = talk.with_turn(Turn("assistant", run.choice(0).text, run=run.id, parent=question.id))
         session.runs.append(run)
     session.chat = Chat(talk, template="chatml")
     store = SessionStore.create(path, session)
@@ -78,10 +78,10 @@ def figures() -> list[Figure]:
         opened_few, *typed_few = _measure(Path(folder), 2)
     beside = {OWN_WORK: opened[1] * 1e3, "2 turns": opened_few[0] * 1e3}
     rows = [Figure("chat: opening 2,000 turns", opened[0] * 1e3, "ms", "≤ 1,000 ms", opened[0] <= 1, beside)]
-    for words, (taken, own), (few, _) in zip(("", ", exact prompt shown"), typed, typed_few, strict=True):
+    for label, (taken, own), (few, _) in zip(("", ", exact prompt shown"), typed, typed_few, strict=True):
         for name, share, goal in (("p50", 0.5, 25), ("p99", 0.99, 50)):
             value = percentile(taken, share)
             beside = {OWN_WORK: percentile(own, share), "2 turns": percentile(few, share)}
-            title = f"chat: key to screen under 2,000 turns{words}, {name}"
+            title = f"chat: key to screen under 2,000 turns{label}, {name}"
             rows.append(Figure(title, value, "ms", f"≤ {goal} ms", value <= goal, beside))
     return rows

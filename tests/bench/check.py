@@ -31,7 +31,7 @@ SLOWER = 1.1
 MOST_MB = 200
 
 _ROOT = Path(__file__).parents[2]
-_ANSWER = [f" word{place}" for place in range(TOKENS)]
+_ANSWER = [f" word{index}" for index in range(TOKENS)]
 _LOGPROBS = [log(share) for share in (0.5, 0.2, 0.1, 0.05, 0.01)]
 _SERVER = f"""
 import asyncio, json
@@ -89,7 +89,7 @@ def write_session(path: Path, cases: int) -> None:
     recorded = Run(Request(TextPrompt("Once upon a time"), "m", parameters), "test", outcome=Outcome.COMPLETE)
     choice = recorded.choices[0] = Choice(0, 5)
     for name in _ANSWER:
-        others = (Alternative(f" other{place}", one) for place, one in enumerate(_LOGPROBS[1:]))
+        others = (Alternative(f" other{index}", logprob) for index, logprob in enumerate(_LOGPROBS[1:]))
         listed = (Alternative(name, _LOGPROBS[0]), *others)
         choice.append(ReceivedToken(name, _LOGPROBS[0], listed), 0.1)
     choice.finish_reason = "length"

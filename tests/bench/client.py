@@ -26,9 +26,9 @@ def stream(events: int = EVENTS) -> list[bytes]:
     """The events of a stream of tokens with five alternatives each, as the legacy shape has them."""
     words = [" the", " lighthouse", " keeper", " opened", " a", " door", ",", " and", " saw", "\n"]
     made = []
-    for place in range(events):
-        rows = {words[(place + step) % len(words)]: -0.25 - step - place % 7 / 10 for step in range(5)}
-        word = words[place % len(words)]
+    for index in range(events):
+        rows = {words[(index + step) % len(words)]: -0.25 - step - index % 7 / 10 for step in range(5)}
+        word = words[index % len(words)]
         choice = {
             "text": word,
             "index": 0,
@@ -36,9 +36,9 @@ def stream(events: int = EVENTS) -> list[bytes]:
                 "tokens": [word],
                 "token_logprobs": [rows[word]],
                 "top_logprobs": [rows],
-                "text_offset": [place * 6],
+                "text_offset": [index * 6],
             },
-            "finish_reason": "length" if place == events - 1 else None,
+            "finish_reason": "length" if index == events - 1 else None,
         }
         made.append(
             {
@@ -49,12 +49,12 @@ def stream(events: int = EVENTS) -> list[bytes]:
                 "choices": [choice],
             }
         )
-    return [f"data: {json.dumps(one)}\n\n".encode() for one in made] + [b"data: [DONE]\n\n"]
+    return [f"data: {json.dumps(event)}\n\n".encode() for event in made] + [b"data: [DONE]\n\n"]
 
 
 def serve() -> None:
     """Answer every request with the stream, one HTTP chunk an event; prints its port first."""
-    body = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in stream()) + b"0\r\n\r\n"
+    body = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in stream()) + b"0\r\n\r\n"
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -30,8 +30,8 @@ async def httpx(port: int) -> float:
         began = time.perf_counter()
         async with client.stream("POST", f"http://127.0.0.1:{port}/v1/completions", content=b"{}") as answer:
             size = 0
-            async for piece in answer.aiter_raw():
-                size += len(piece)
+            async for chunk in answer.aiter_raw():
+                size += len(chunk)
         return time.perf_counter() - began
 
 

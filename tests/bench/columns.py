@@ -57,8 +57,8 @@ def comparison_of(workspace: Workspace) -> Comparison:
     """Eight columns that are all sent at once."""
     endpoint = workspace.services.endpoint._replace(concurrency=MOST_COLUMNS)
     columns = [
-        Column(f"column {place}", endpoint, "", Parameters({"temperature": place / 10, "logprobs": 5}))
-        for place in range(MOST_COLUMNS)
+        Column(f"column {index}", endpoint, "", Parameters({"temperature": index / 10, "logprobs": 5}))
+        for index in range(MOST_COLUMNS)
     ]
     jobs = plan([TextPrompt("The lighthouse keeper opened the door and")], columns, "bench")
     return Comparison(workspace, columns, [job.run for job in jobs])

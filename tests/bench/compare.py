@@ -32,9 +32,9 @@ def serve() -> None:
     """Answer every request with its tokens, one each 50 ms; prints its port first."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-    def event(place: int) -> bytes:
-        finish = "length" if place == TOKENS - 1 else None
-        choice = {"index": 0, "text": f" word{place}", "finish_reason": finish}
+    def event(index: int) -> bytes:
+        finish = "length" if index == TOKENS - 1 else None
+        choice = {"index": 0, "text": f" word{index}", "finish_reason": finish}
         data = f"data: {json.dumps({'id': 'c', 'model': 'm', 'choices': [choice]})}\n\n".encode()
         return b"%x\r\n%s\r\n" % (len(data), data)
 
@@ -45,9 +45,9 @@ def serve() -> None:
                 await reader.readexactly(int(request.split(b"content-length:")[1].split(b"\r\n")[0]))
                 writer.write(head)
                 began = time.perf_counter()
-                for place in range(TOKENS):
-                    await asyncio.sleep(began + (place + 1) * SECONDS_A_TOKEN - time.perf_counter())
-                    writer.write(event(place))
+                for index in range(TOKENS):
+                    await asyncio.sleep(began + (index + 1) * SECONDS_A_TOKEN - time.perf_counter())
+                    writer.write(event(index))
                 writer.write(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):

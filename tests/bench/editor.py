@@ -78,6 +78,6 @@ def figures() -> list[Figure]:
             ("a megabyte pasted", pastes),
             ("a key in a megabyte", keys),
         ):
-            wall, own = (median([stall[place] for stall in stalls]) for place in (0, 1))
+            wall, own = (median([stall[index] for stall in stalls]) for index in (0, 1))
             rows.append(latency(f"longest stall, {name} {shape}", wall, own, 100))
     return rows

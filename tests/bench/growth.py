@@ -51,15 +51,15 @@ _NAME = f"grid of {_ROWS * _ACROSS:,} cells"
 
 
 def _sweep(columns: int = _ACROSS) -> Sweep:
-    rows = Axis("temperature", tuple(place / 100 for place in range(_ROWS)))
-    across = Axis("top_p", tuple((place + 1) / columns for place in range(columns)))
+    rows = Axis("temperature", tuple(index / 100 for index in range(_ROWS)))
+    across = Axis("top_p", tuple((index + 1) / columns for index in range(columns)))
     return Sweep(Request(TextPrompt("Once"), parameters=Parameters({"max_tokens": _TOKENS})), (rows, across))
 
 
 def _answer(run: Run) -> None:
     """End a run as one that was answered."""
-    for place in range(_TOKENS):
-        run.choice(0).append(ReceivedToken(f" word{place}", -(hash(run.id) % 100 + place) / 50), place / 80)
+    for index in range(_TOKENS):
+        run.choice(0).append(ReceivedToken(f" word{index}", -(hash(run.id) % 100 + index) / 50), index / 80)
     run.outcome, run.total = Outcome.COMPLETE, 1.0
 
 
@@ -83,9 +83,9 @@ def hold() -> None:
     """Hold a sweep of 10,000 answered cells, each token with 5 alternatives; prints the peak in MB."""
     jobs = sweep_again(_sweep(_MANY // _ROWS), Endpoint("bench", "http://127.0.0.1:9/v1"), [])
     for number, job in enumerate(jobs):
-        for place in range(_TOKENS):
-            others = [Alternative(f" word{(number + place + rank) % 999}", -0.3 - rank) for rank in range(5)]
-            job.run.choice(0).append(ReceivedToken(others[0].text, others[0].logprob, others), place / 80)
+        for index in range(_TOKENS):
+            others = [Alternative(f" word{(number + index + rank) % 999}", -0.3 - rank) for rank in range(5)]
+            job.run.choice(0).append(ReceivedToken(others[0].text, others[0].logprob, others), index / 80)
         job.run.outcome, job.run.total = Outcome.COMPLETE, 1.0
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
@@ -154,7 +154,7 @@ def _grid() -> list[Figure]:
             refreshes += app.refreshes
     rows = []
     for name, taken, most in (("opened", opened, 150), ("a refresh while 16 stream", refreshes, 5)):
-        wall, own = (median([pair[place] for pair in taken]) for place in (0, 1))
+        wall, own = (median([pair[index] for pair in taken]) for index in (0, 1))
         rows.append(latency(f"{_NAME}, {name}", wall, own, most))
     return rows
 

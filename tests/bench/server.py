@@ -114,7 +114,7 @@ def _rate(url: str, streams: int, logprobs: int | None) -> float:
 
 def _scoring(url: str) -> Figure:
     """What a prompt costs with the logprobs of its tokens, by what it costs without."""
-    prompt = [1000 + place % 10_000 for place in range(SCORED_TOKENS)]
+    prompt = [1000 + index % 10_000 for index in range(SCORED_TOKENS)]
     ratios = []
     for _ in range(SCORING_ROUNDS):
         seconds = []

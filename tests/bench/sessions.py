@@ -33,9 +33,9 @@ def run_of_tokens(count: int) -> Run:
     words = [" " + "".join(chance.choices("etaoinshrdlu", k=chance.randint(1, 8))) for _ in range(20_000)]
     run = Run(Request(TextPrompt("Once")), "bench", outcome=Outcome.COMPLETE, total=count / 80)
     choice = run.choice(0)
-    for place in range(count):
+    for index in range(count):
         others = [Alternative(chance.choice(words), -chance.random() * 10) for _ in range(5)]
-        choice.append(ReceivedToken(others[0].text, others[0].logprob, others), place / 80)
+        choice.append(ReceivedToken(others[0].text, others[0].logprob, others), index / 80)
     return run
 
 
@@ -75,10 +75,10 @@ def _measure(path: Path, count: int, appends: list[float]) -> list[Figure]:
     argv = [sys.executable, "-c", program, str(path)]
     # The first one compiles the modules.
     paints = [seconds_to_word(argv, _LAST.encode(), path.parent) for _ in range(_PAINTS + 1)][1:]
-    painted, worked = (median([pair[place] for pair in paints]) for place in (0, 1))
+    painted, worked = (median([pair[index] for pair in paints]) for index in (0, 1))
     store = SessionStore.open(path).store
     short = [run_of_tokens(100) for _ in range(_ROUNDS)]
-    appends.append(median([_seconds(partial(store.finish, one)) for one in short]))
+    appends.append(median([_seconds(partial(store.finish, run)) for run in short]))
     store.close()
     name = f"session of {count:,} tokens"
     return [

@@ -31,7 +31,7 @@ _BEGIN, _END = "<!-- figures -->\n", "<!-- end of figures -->\n"
 
 def table(measured: Mapping[str, Sequence[Figure]]) -> str:
     """The figures of each bench by its name."""
-    return _table((bench, _row(bench, one)) for bench in measured for one in measured[bench])
+    return _table((bench, _row(bench, figure)) for bench in measured for figure in measured[bench])
 
 
 def in_readme(readme: str) -> list[tuple[str, str]]:
@@ -43,7 +43,7 @@ def with_figures(readme: str, measured: Mapping[str, Sequence[Figure]]) -> str:
     """The README with these figures in the places of the same benches' old ones."""
     before, old, after = _parts(readme)
     kept = [(bench, row) for bench, row in _rows(old) if bench not in measured]
-    new = [(bench, _row(bench, one)) for bench in measured for one in measured[bench]]
+    new = [(bench, _row(bench, figure)) for bench in measured for figure in measured[bench]]
     rows = [row for row in kept + new if row[0] in BENCHES]
     rows.sort(key=lambda row: BENCHES.index(row[0]))
     return f"{before}{_BEGIN}{_table(rows)}\n{_END}{after}"
@@ -67,10 +67,11 @@ def _table(rows: Iterable[tuple[str, str]]) -> str:
     return "\n".join((*_HEAD, *(row for _, row in rows)))
 
 
-def _row(bench: str, one: Figure) -> str:
-    peers = ", ".join(f"{name} {_number(value)}" for name, value in one.peers.items()) or "—"
-    met = "yes" if one.met else "no"
-    return f"| {bench} | {one.name} | {_number(one.value)} {one.unit} | {peers} | {one.goal} | {met} |"
+def _row(bench: str, figure: Figure) -> str:
+    peers = ", ".join(f"{name} {_number(value)}" for name, value in figure.peers.items()) or "—"
+    met = "yes" if figure.met else "no"
+    value = f"{_number(figure.value)} {figure.unit}"
+    return f"| {bench} | {figure.name} | {value} | {peers} | {figure.goal} | {met} |"
 
 
 def _number(value: float) -> str:

@@ -58,10 +58,10 @@ def streaming(rate: float, seconds: float) -> Handler:
 
 
 def _event(number: int, stream: int) -> bytes:
-    place = number * 7 + (stream * 5 if number >= _SHARED else 0)
-    word = _WORDS[place % len(_WORDS)]
-    logprob = -((number + place) % 17) / 4
-    top = {_WORDS[(place + other) % len(_WORDS)]: logprob - other for other in range(5)}
+    index = number * 7 + (stream * 5 if number >= _SHARED else 0)
+    word = _WORDS[index % len(_WORDS)]
+    logprob = -((number + index) % 17) / 4
+    top = {_WORDS[(index + other) % len(_WORDS)]: logprob - other for other in range(5)}
     logprobs = {"tokens": [word], "token_logprobs": [logprob], "top_logprobs": [top], "text_offset": [0]}
     return (
         b"data: %s\n\n" % json.dumps({"choices": [{"index": 0, "text": word, "logprobs": logprobs}]}).encode()

@@ -163,8 +163,8 @@ def _server() -> Iterator[str]:
 def _samples(folder: Path, task: str) -> list[list[Any]]:
     """What lm-eval was answered, in the order of the file."""
     (file,) = folder.rglob(f"samples_{task}_*.jsonl")
-    samples = sorted(map(json.loads, file.read_text().splitlines()), key=lambda one: int(one["doc_id"]))
-    return [one["resps"] for one in samples]
+    samples = sorted(map(json.loads, file.read_text().splitlines()), key=lambda sample: int(sample["doc_id"]))
+    return [sample["resps"] for sample in samples]
 
 
 def _compare(folder: Path) -> Iterator[tuple[str, Any, Any, float]]:
@@ -183,8 +183,8 @@ def _compare(folder: Path) -> Iterator[tuple[str, Any, Any, float]]:
         value = direct.text(text)
         found = float(judged[0] if isinstance(judged, list) else judged)
         yield "texts", found, value, abs(found - value) / abs(value)
-    for asked, ((judged,),) in zip(QUESTIONS, _samples(folder, "judge_answers"), strict=True):
-        expected = direct.answer(asked["question"])
+    for posed, ((judged,),) in zip(QUESTIONS, _samples(folder, "judge_answers"), strict=True):
+        expected = direct.answer(posed["question"])
         yield "answers", repr(judged), repr(expected), 0.0 if judged == expected else math.inf
 
 

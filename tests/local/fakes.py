@@ -16,8 +16,8 @@ def chunk(text: str, logprob: float = -1.0, others: Mapping[str, float] | None =
     """One token of a scripted choice; `others` are the alternatives, the token itself among them or not."""
     listed = {text: logprob} if others is None else others
     candidates = tuple(
-        EngineToken(1 if one == text else 100 + place, one.encode(), value)
-        for place, (one, value) in enumerate(listed.items())
+        EngineToken(1 if token == text else 100 + index, token.encode(), value)
+        for index, (token, value) in enumerate(listed.items())
     )
     return Chunk(token=EngineToken(1, text.encode(), logprob, candidates))
 
@@ -67,17 +67,17 @@ class FakeEngine:
                 while self.endless and not (generation.is_cancelled or self._stop.is_set()):
                     self._report(generation, index, chunk("x"))
                     threading.Event().wait(0.005)
-                for one in script:
-                    self._report(generation, index, one)
+                for produced in script:
+                    self._report(generation, index, produced)
         finally:
             with self._lock:
                 self.running -= 1
 
-    def _report(self, generation: Generation, index: int, one: Chunk) -> None:
+    def _report(self, generation: Generation, index: int, produced: Chunk) -> None:
         if self._stop.is_set():
-            one = Chunk(error="the engine has stopped")
+            produced = Chunk(error="the engine has stopped")
         if not (generation.is_cancelled or index in generation.ended):
-            self._loop.call_soon_threadsafe(generation.on_chunk, index, one)
+            self._loop.call_soon_threadsafe(generation.on_chunk, index, produced)
 
     def tokenize(self, text: str, add_special: bool = True, parse_special: bool = True) -> list[int]:
         return [1] if text == "<bos>" else [ord(letter) % 1000 for letter in text]

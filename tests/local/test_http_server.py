@@ -99,7 +99,7 @@ async def test_pages_may_read_answers_only_where_their_origin_is_allowed(key: st
     bearer = {} if key is None else {"authorization": f"Bearer {key}"}
     async with serving(FakeEngine(), key=key, origins={"http://localhost:3000"}) as port:
         for origin, allowed in (("http://localhost:3000", True), ("http://localhost:3001", False)):
-            asked = await Call(port, "OPTIONS", "/v1/completions", b"", {"origin": origin, **ask}).run()
+            preflight = await Call(port, "OPTIONS", "/v1/completions", b"", {"origin": origin, **ask}).run()
             plain = await get(port, "/v1/models", origin=origin, **bearer)
             refused = await post(port, "/v1/completions", b"{}", origin=origin, **bearer)
             streamed = await post(
@@ -109,13 +109,13 @@ async def test_pages_may_read_answers_only_where_their_origin_is_allowed(key: st
                 origin=origin,
                 **bearer,
             )
-            assert (asked.status == 204) is allowed
+            assert (preflight.status == 204) is allowed
             assert [plain.status, refused.status, streamed.status] == [200, 400, 200]
-            for answer in (asked, plain, refused, streamed):
+            for answer in (preflight, plain, refused, streamed):
                 assert answer.headers.get("access-control-allow-origin") == (origin if allowed else None)
                 assert answer.headers["vary"] == "Origin"
             if allowed:
-                assert "authorization" in asked.headers["access-control-allow-headers"].lower()
+                assert "authorization" in preflight.headers["access-control-allow-headers"].lower()
 
 
 async def test_without_allowed_origins_no_page_is_let_in() -> None:
@@ -129,8 +129,8 @@ async def test_without_allowed_origins_no_page_is_let_in() -> None:
         ).run()
         plain = await get(port, "/v1/models", origin="http://a.example")
     assert answer.status == 405
-    for one in (answer, plain):
-        assert not any(name.startswith("access-control") for name in one.headers)
+    for received in (answer, plain):
+        assert not any(name.startswith("access-control") for name in received.headers)
 
 
 @pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER  "])

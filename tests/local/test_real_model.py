@@ -58,8 +58,8 @@ def test_no_alternatives_differ_from_no_logprobs(server: Server) -> None:
 def test_the_same_seed_repeats_streamed_or_not_and_beside_other_choices(server: Server) -> None:
     wanted = {"seed": -(2**63), "temperature": 1.5, "max_tokens": 24}
     alone = server.complete(**wanted)["choices"][0]["text"]
-    beside = [one["text"] for one in server.complete(**wanted, n=4)["choices"]]
-    streamed = "".join(one["choices"][0]["text"] for one in server.stream(**wanted))
+    beside = [choice["text"] for choice in server.complete(**wanted, n=4)["choices"]]
+    streamed = "".join(event["choices"][0]["text"] for event in server.stream(**wanted))
     assert beside[0] == alone == streamed
     assert len(set(beside)) == 4
 
@@ -79,10 +79,12 @@ def test_unset_is_the_models_own_distribution(server: Server) -> None:
 
 
 def test_each_sampling_field_acts(server: Server) -> None:
-    plain = [one["text"] for one in server.complete(seed=3, temperature=2, n=3)["choices"]]
+    plain = [choice["text"] for choice in server.complete(seed=3, temperature=2, n=3)["choices"]]
     greedy = server.complete(temperature=0)["choices"][0]["text"]
     for narrow in ({"top_k": 1}, {"top_p": 1e-6}, {"min_p": 1}):
-        texts = {one["text"] for one in server.complete(seed=3, temperature=2, n=3, **narrow)["choices"]}
+        texts = {
+            choice["text"] for choice in server.complete(seed=3, temperature=2, n=3, **narrow)["choices"]
+        }
         assert texts == {greedy} != set(plain)
     repeating = {"prompt": "a a a a a a a a", "temperature": 0, "max_tokens": 12}
     text = server.complete(**repeating)["choices"][0]["text"]
@@ -121,10 +123,10 @@ def test_the_text_ends_with_its_stop_text(server: Server, stream: bool) -> None:
         "logprobs": 2,
     }
     if stream:
-        parts = [one["choices"][0] for one in server.stream(**fields)]
-        text = "".join(one["text"] for one in parts)
-        assert "".join(token for one in parts for token in one["logprobs"]["tokens"]) == text
-        assert [one["finish_reason"] for one in parts if one["finish_reason"]] == ["stop"]
+        parts = [event["choices"][0] for event in server.stream(**fields)]
+        text = "".join(choice["text"] for choice in parts)
+        assert "".join(token for choice in parts for token in choice["logprobs"]["tokens"]) == text
+        assert [choice["finish_reason"] for choice in parts if choice["finish_reason"]] == ["stop"]
     else:
         choice = server.complete(**fields)["choices"][0]
         text = choice["text"]
@@ -137,8 +139,10 @@ def test_characters_of_several_tokens_are_whole(server: Server) -> None:
     for choice in server.complete(prompt=prompt, max_tokens=40, logprobs=3, seed=2, n=4)["choices"]:
         check_logprobs(choice, 3)
         assert "\ufffd" not in choice["text"]
-    streamed = [one["choices"][0] for one in server.stream(prompt=prompt, max_tokens=40, logprobs=3, seed=2)]
-    assert all("".join(one["logprobs"]["tokens"]) == one["text"] for one in streamed)
+    streamed = [
+        event["choices"][0] for event in server.stream(prompt=prompt, max_tokens=40, logprobs=3, seed=2)
+    ]
+    assert all("".join(choice["logprobs"]["tokens"]) == choice["text"] for choice in streamed)
 
 
 def test_the_natural_end_is_a_token_without_text(server: Server) -> None:
@@ -159,13 +163,13 @@ def test_best_of_returns_the_likeliest(server: Server) -> None:
         return float(sum(values) / len(values))
 
     expected = sorted(every, key=mean, reverse=True)[:2]
-    assert [one["text"] for one in best["choices"]] == [one["text"] for one in expected]
+    assert [choice["text"] for choice in best["choices"]] == [choice["text"] for choice in expected]
     assert best["usage"]["completion_tokens"] == 40
 
 
 def test_more_choices_than_slots_and_every_kind_of_prompt(server: Server) -> None:
     body = server.complete(prompt=["Hi", "One, two,", ""], n=6, max_tokens=2)
-    assert [one["index"] for one in body["choices"]] == list(range(18))
+    assert [choice["index"] for choice in body["choices"]] == list(range(18))
     assert body["usage"]["completion_tokens"] == 36
     ids = server.call("/tokenize", {"content": "The capital of France is"})["tokens"]
     texts = [
@@ -265,8 +269,8 @@ def test_a_grammar_that_cannot_be_read_is_refused(server: Server, grammar: str) 
 
 
 def test_tokens_and_text_go_both_ways(server: Server) -> None:
-    pieces = server.call("/tokenize", {"content": f"a {MANY_BYTES}", "with_pieces": True})["tokens"]
-    text = server.call("/detokenize", {"tokens": [one["id"] for one in pieces]})
+    tokens = server.call("/tokenize", {"content": f"a {MANY_BYTES}", "with_pieces": True})["tokens"]
+    text = server.call("/detokenize", {"tokens": [token["id"] for token in tokens]})
     assert text == {"content": f"a {MANY_BYTES}", "prompt": f"a {MANY_BYTES}"}
     assert server.call("/props")["chat_template"]
 
@@ -293,8 +297,8 @@ def test_equal_requests_have_equal_answers_to_the_last_bit(server: Server, lengt
         assert [answer() for _ in range(3)] == [alone] * 3
         together = server.complete(**{**fields, "n": 3})["choices"]
         assert together[0] == alone[0]
-        parts = [one["choices"][0] for one in server.stream(**fields)]
-        streamed = [value for one in parts for value in one["logprobs"]["token_logprobs"]]
+        parts = [event["choices"][0] for event in server.stream(**fields)]
+        streamed = [value for choice in parts for value in choice["logprobs"]["token_logprobs"]]
         assert streamed == alone[0]["logprobs"]["token_logprobs"]
 
 
@@ -313,7 +317,7 @@ def test_an_echoed_prompt_has_one_entry_for_each_token(server: Server, stream: b
     }
     if stream:
         choices = [
-            collected([one["choices"][0] for one in server.stream(**fields)], index) for index in (0, 1)
+            collected([event["choices"][0] for event in server.stream(**fields)], index) for index in (0, 1)
         ]
     else:
         choices = server.complete(**fields)["choices"]
@@ -339,11 +343,13 @@ def test_an_echoed_prompt_has_one_entry_for_each_token(server: Server, stream: b
 
 def collected(parts: list[dict[str, Any]], index: int) -> dict[str, Any]:
     """One choice of a stream as if it had not been streamed."""
-    mine = [one for one in parts if one["index"] == index]
+    mine = [choice for choice in parts if choice["index"] == index]
     names = ("tokens", "token_logprobs", "top_logprobs", "text_offset")
     return {
-        "text": "".join(one["text"] for one in mine),
-        "logprobs": {name: [value for one in mine for value in one["logprobs"][name]] for name in names},
+        "text": "".join(choice["text"] for choice in mine),
+        "logprobs": {
+            name: [value for choice in mine for value in choice["logprobs"][name]] for name in names
+        },
     }
 
 

@@ -58,16 +58,16 @@ async def test_a_stream_has_one_id_one_end_a_choice_and_usage_only_if_asked_for(
     chunks = [json.loads(event) for event in events]
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert done == "[DONE]"
-    assert len({one["id"] for one in chunks}) == 1
-    *told, last = chunks
+    assert len({event["id"] for event in chunks}) == 1
+    *earlier, last = chunks
     assert last["choices"] == []
     assert last["usage"] == {"prompt_tokens": 1, "completion_tokens": 4, "total_tokens": 5}
-    assert all(one["usage"] is None for one in told)
+    assert all(event["usage"] is None for event in earlier)
     for index in (0, 1):
-        mine = [one["choices"][0] for one in told if one["choices"][0]["index"] == index]
-        assert "".join(one["text"] for one in mine) == "ab"
-        assert [one["finish_reason"] for one in mine] == [None, None, "length"]
-        assert [offset for one in mine for offset in one["logprobs"]["text_offset"]] == [0, 1]
+        mine = [event["choices"][0] for event in earlier if event["choices"][0]["index"] == index]
+        assert "".join(choice["text"] for choice in mine) == "ab"
+        assert [choice["finish_reason"] for choice in mine] == [None, None, "length"]
+        assert [offset for choice in mine for offset in choice["logprobs"]["text_offset"]] == [0, 1]
     assert all("usage" not in json.loads(event) for event in plain.events[:-1])
 
 
@@ -76,14 +76,14 @@ async def test_a_stream_is_ascii_as_some_clients_end_lines_at_other_characters()
         answer = await complete(app, stream=True, logprobs=1)
     assert answer.content.isascii()
     parts = [json.loads(event)["choices"][0] for event in answer.events[:-1]]
-    assert [token for one in parts for token in one["logprobs"]["tokens"]] == ["a", "é\u2028\x85", "b"]
+    assert [token for choice in parts for token in choice["logprobs"]["tokens"]] == ["a", "é\u2028\x85", "b"]
 
 
 async def test_choices_are_numbered_by_prompt_then_choice() -> None:
     engine = FakeEngine([tokens([text]) for text in ("a", "b", "c", "d")])
     async with serving(engine, slots=1) as app:
         answer = await complete(app, prompt=["x", "yy"], n=2)
-    assert [(one["index"], one["text"]) for one in choices(answer)] == [
+    assert [(choice["index"], choice["text"]) for choice in choices(answer)] == [
         (0, "a"),
         (1, "b"),
         (2, "c"),
@@ -98,7 +98,7 @@ async def test_best_of_returns_the_likeliest_candidates_and_counts_all() -> None
     scripts = [tokens(["low"], -3.0), tokens(["high", "er"], -0.5), tokens(["mid"], -1.0)]
     async with serving(FakeEngine(scripts), slots=1) as app:
         answer = await complete(app, best_of=3, n=2)
-    assert [(one["text"], one["index"], one["logprobs"]) for one in choices(answer)] == [
+    assert [(choice["text"], choice["index"], choice["logprobs"]) for choice in choices(answer)] == [
         ("higher", 0, None),
         ("mid", 1, None),
     ]
@@ -109,10 +109,12 @@ async def test_a_stop_text_ends_a_choice_within_a_token() -> None:
     async with serving(FakeEngine([tokens(["one ", "two", ", three", " four"])])) as app:
         whole = await complete(app, stop="o, t")
         streamed = await complete(app, stop="o, t", stream=True)
-    assert [(one["text"], one["finish_reason"]) for one in choices(whole)] == [("one two, t", "stop")]
+    assert [(choice["text"], choice["finish_reason"]) for choice in choices(whole)] == [
+        ("one two, t", "stop")
+    ]
     parts = [json.loads(event)["choices"][0] for event in streamed.events[:-1]]
-    assert "".join(one["text"] for one in parts) == "one two, t"
-    assert [one["finish_reason"] for one in parts] == [None, None, "stop"]
+    assert "".join(choice["text"] for choice in parts) == "one two, t"
+    assert [choice["finish_reason"] for choice in parts] == [None, None, "stop"]
 
 
 async def test_a_stop_text_that_is_unwanted_is_never_sent() -> None:
@@ -122,8 +124,8 @@ async def test_a_stop_text_that_is_unwanted_is_never_sent() -> None:
         streamed = await complete(app, **fields, stream=True)
     parts = [json.loads(event)["choices"][0] for event in streamed.events[:-1]]
     for found in (choices(whole), parts):
-        assert "".join(one["text"] for one in found) == "one tw"
-        assert [token for one in found for token in one["logprobs"]["tokens"]] == ["one ", "tw"]
+        assert "".join(choice["text"] for choice in found) == "one tw"
+        assert [token for choice in found for token in choice["logprobs"]["tokens"]] == ["one ", "tw"]
         assert found[-1]["finish_reason"] == "stop"
 
 

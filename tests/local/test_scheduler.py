@@ -135,14 +135,14 @@ class Likeliest:
 class HeldGrammar:
     """A grammar that allows token 5 alone, and answers only when it is let to."""
 
-    asked: list[tuple[int, Callable[[GrammarVerdict], None]]] = field(default_factory=list)
+    queued: list[tuple[int, Callable[[GrammarVerdict], None]]] = field(default_factory=list)
     is_closed: bool = False
 
     def ask(self, index: int, token: int, on_verdict: Callable[[GrammarVerdict], None]) -> None:
-        self.asked.append((token, on_verdict))
+        self.queued.append((token, on_verdict))
 
     def answer(self, error: str = "") -> None:
-        token, on_verdict = self.asked.pop(0)
+        token, on_verdict = self.queued.pop(0)
         allowed = np.arange(FACTS.vocabulary) == 5
         on_verdict(GrammarVerdict(token == 5, allowed, error))
 
@@ -183,7 +183,9 @@ class Request:
         return [chunk.token.id for chunk in self.chunks.get(index, []) if chunk.token is not None]
 
     def ends(self) -> list[Chunk]:
-        return [one for chunks in self.chunks.values() for one in chunks if one.finish_reason or one.error]
+        return [
+            chunk for chunks in self.chunks.values() for chunk in chunks if chunk.finish_reason or chunk.error
+        ]
 
 
 @contextmanager
@@ -379,13 +381,13 @@ def test_an_echoed_prompt_has_a_token_for_each_of_its_tokens(logprobs: int | Non
     first, *others = scored.prompt
     assert (first.logprob, first.candidates) == (None, ())
     assert len(others) == 2 * BATCH + 3
-    for place, token in enumerate(others, 1):
+    for number, token in enumerate(others, 1):
         if logprobs is None:
             assert (token.logprob, token.candidates) == (None, ())
         else:
             assert len(token.candidates) == logprobs
             assert token.logprob is not None
-            is_likeliest = place < len(others)
+            is_likeliest = number < len(others)
             assert (token.logprob > -0.1) == is_likeliest
             if logprobs:
                 assert (token.candidates[0].logprob == token.logprob) == is_likeliest
@@ -444,10 +446,10 @@ def test_others_go_on_while_a_grammar_is_asked() -> None:
     grammars: list[HeldGrammar] = []
     with running(RuleModel(), grammars=grammars) as scheduler:
         slow = Request(scheduler, [[1]], sampling=SamplerOptions(grammar="root ::= x"), max_tokens=2)
-        wait_for(lambda: bool(grammars and grammars[0].asked))
+        wait_for(lambda: bool(grammars and grammars[0].queued))
         assert Request(scheduler, [[2]], max_tokens=30).answers() == [answer_to([2], 30)]
         for _ in range(4):
-            wait_for(lambda: bool(grammars[0].asked))
+            wait_for(lambda: bool(grammars[0].queued))
             grammars[0].answer()
         # Each of its tokens was not allowed at first, then chosen among those that are.
         assert slow.answers() == [[5, 5]]
@@ -460,7 +462,7 @@ def test_a_grammar_that_fails_ends_its_choice_and_a_cancelled_one_is_closed() ->
         failing, leaving = (
             Request(scheduler, [[1]], sampling=SamplerOptions(grammar=text)) for text in ("first", "second")
         )
-        wait_for(lambda: len(grammars) == 2 and all(one.asked for one in grammars))
+        wait_for(lambda: len(grammars) == 2 and all(grammar.queued for grammar in grammars))
         grammars[0].answer("takes too long")
         failing.answers()
         assert [(chunk.error, chunk.param) for chunk in failing.ends()] == [("takes too long", "grammar")]
