@@ -147,7 +147,7 @@ async def test_the_model_is_named_before_anything_is_started(tmp_path: Path) -> 
     path.write_bytes(b"GGUF")
     assert await Connections(dict(os.environ), model=str(path)).models(ENDPOINT) == ["my-model"]
     assert children() == []
-    with pytest.raises(EngineError, match="not a GGUF model file"):
+    with pytest.raises(EngineError, match=r"cannot be read\nNo such file or directory\. Check --model\."):
         await Connections(dict(os.environ), model="/nowhere/model.gguf").models(ENDPOINT)
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from workbench.domain.display import one_line, show_exit
+from workbench.domain.display import one_line, sentences, show_exit
 from workbench.domain.errors import EngineError
 
 KEY_VARIABLE = "WORKBENCH_LOCAL_KEY"
@@ -96,8 +96,8 @@ class LocalServer:
                 process.kill()
                 await process.wait()
         if process.returncode:
-            title, _, hint = complaint.decode("utf-8", "replace").strip().partition("\n")
-            raise EngineError(one_line(title), "", one_line(hint))
+            title, *others = complaint.decode("utf-8", "replace").strip().split("\n")
+            raise EngineError(one_line(title), "", one_line(sentences(*others)))
         return name.decode("utf-8", "replace").strip()
 
     async def death(self, url: str) -> EngineError | None:
@@ -204,7 +204,7 @@ class LocalServer:
         hint, lines = "Or choose another endpoint.", self._last_lines
         if returncode is not None and returncode > 0 and lines:
             # It exited by itself, with the reason and a hint on standard error.
-            return EngineError(one_line(lines[0]), one_line(" ".join(lines[1:])), hint)
+            return EngineError(one_line(lines[0]), one_line(sentences(*lines[1:])), hint)
         how = "gave no address" if returncode is None else f"ended ({show_exit(returncode)})"
         return EngineError(f"The embedded engine {how} when it started", one_line(" ".join(lines[-3:])), hint)
 
