@@ -4,8 +4,6 @@ Names, types, ranges and help follow the contract of `POST /v1/completions` (the
 reference); where the contract contradicts itself, the range is this project's decision.
 """
 
-import json
-import re
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
@@ -70,75 +68,152 @@ class Field(NamedTuple):
         return self.kind in (Kind.INTEGER, Kind.NUMBER)
 
 
-_TABLE = """
-model | text | the endpoint's only or default model |
-    The model's name, as the endpoint lists it (provider/model-name).
-prompt | prompt | an empty text |
-    A string, a list of strings, a list of token ids, or a list of such lists.
-temperature | number | 1 | 0 to 2 | 0.1 | 1.0
-    0 always takes the likeliest token; 0.2 is focused, 0.8 random. Change this or top_p, not both.
-top_p | number | 1 (off) | >0 to 1 | 0.05 | 1.0
-    Keeps the likeliest tokens that reach this probability. Change this or temperature, not both.
-top_k | integer | all tokens | 1 to 128 | 1 | 40
-    Keeps the k likeliest tokens.
-min_p | number | 0 (off) | 0 to 1 | 0.01 | 0.05
-    Drops tokens below this fraction of the top token's probability.
-max_tokens | integer | 16 | 1 to 2147483647 | 16 | 16 | always
-    The most tokens to generate; prompt and answer together must fit the context.
-seed | integer | a random seed | -9223372036854775808 to 9223372036854775807 | 1 | 1
-    The same request with the same seed repeats its answer, as far as the endpoint can.
-stop | texts | no stop text | 0 to 4
-    Up to 4 texts that end the answer; some endpoints include the stop text, others cut it.
-logprobs | integer | no logprobs: tokens stay uncoloured | 0 to 5 | 1 | 5
-    How many alternatives to report per token; 0 reports the chosen token only.
-n | integer | 1 | 1 to 128 | 1 | 1
-    How many choices to generate for each prompt; multiplies the tokens generated.
-best_of | integer | the value of n | 1 to 128 | 1 | 1
-    Candidates generated per prompt, of which the n likeliest per token are returned;
-    multiplies the tokens generated and cannot be streamed.
-frequency_penalty | number | 0 (off) | -2 to 2 | 0.1 | 0.0
-    0.1 to 1 reduces repetition, 2 suppresses it strongly at a cost in quality; negative encourages it.
-presence_penalty | number | 0 (off) | -2 to 2 | 0.1 | 0.0
-    0.1 to 1 favours new tokens, 2 strongly at a cost in quality; negative encourages repetition.
-repetition_penalty | number | 1 (off) | >0 to 2 | 0.05 | 1.0
-    1 is none, 1.2 a good balance; counts the prompt's tokens too.
-logit_bias | biases | no bias | -100 to 100
-    Token ids made likelier or unlikelier: -100 forbids a token, 100 forces it.
-stream | switch | on | | 1 | true | always
-    Sends each token as it is generated.
-include_usage | switch | on | | 1 | true | always
-    Asks for the token counts at the end of a stream (stream_options.include_usage).
-"""
-"""name | kind | unset | range, for a list that of its length | step | start | `always` if sent when unset"""
+_INT64 = Range(-(2**63), 2**63 - 1)
 
+MODEL = Field(
+    "model",
+    Kind.TEXT,
+    "The model's name, as the endpoint lists it (provider/model-name).",
+    "the endpoint's only or default model",
+)
+PROMPT = Field(
+    "prompt",
+    Kind.PROMPT,
+    "A string, a list of strings, a list of token ids, or a list of such lists.",
+    "an empty text",
+)
 
-def _field(row: str, *help: str) -> Field:
-    name, kind, unset, limits, *others = map(str.strip, row.split("|"))
-    step, start, *always = others or ("1", "null")
-    low, _, high = limits.partition(" to ")
-    allowed = Range(int(low.removeprefix(">")), int(high), low.startswith(">")) if high else None
-    most = int(high) if kind == Kind.TEXTS else None
-    first = json.loads(start)
-    return Field(
-        name,
-        Kind(kind),
-        " ".join(map(str.strip, help)),
-        unset,
-        None if most else allowed,
-        json.loads(step),
-        first,
-        first if always else None,
-        most,
-    )
-
-
-_ALL = tuple(_field(*row.split("\n")) for row in re.split(r"\n(?! )", _TABLE.strip()))
-
-FIELDS: Mapping[str, Field] = MappingProxyType({field.name: field for field in _ALL})
-"""All request fields by name."""
-
-PARAMETERS = tuple(field for field in _ALL if field.name not in ("model", "prompt"))
+PARAMETERS: tuple[Field, ...] = (
+    Field(
+        "temperature",
+        Kind.NUMBER,
+        "0 always takes the likeliest token; 0.2 is focused, 0.8 random. Change this or top_p, not both.",
+        "1",
+        Range(0, 2),
+        0.1,
+        1.0,
+    ),
+    Field(
+        "top_p",
+        Kind.NUMBER,
+        "Keeps the likeliest tokens that reach this probability. Change this or temperature, not both.",
+        "1 (off)",
+        Range(0, 1, low_open=True),
+        0.05,
+        1.0,
+    ),
+    Field("top_k", Kind.INTEGER, "Keeps the k likeliest tokens.", "all tokens", Range(1, 128), 1, 40),
+    Field(
+        "min_p",
+        Kind.NUMBER,
+        "Drops tokens below this fraction of the top token's probability.",
+        "0 (off)",
+        Range(0, 1),
+        0.01,
+        0.05,
+    ),
+    Field(
+        "max_tokens",
+        Kind.INTEGER,
+        "The most tokens to generate; prompt and answer together must fit the context.",
+        "16",
+        Range(1, 2**31 - 1),
+        16,
+        16,
+        always=16,
+    ),
+    Field(
+        "seed",
+        Kind.INTEGER,
+        "The same request with the same seed repeats its answer, as far as the endpoint can.",
+        "a random seed",
+        _INT64,
+        1,
+        1,
+    ),
+    Field(
+        "stop",
+        Kind.TEXTS,
+        "Up to 4 texts that end the answer; some endpoints include the stop text, others cut it.",
+        "no stop text",
+        most=4,
+    ),
+    Field(
+        "logprobs",
+        Kind.INTEGER,
+        "How many alternatives to report per token; 0 reports the chosen token only.",
+        "no logprobs: tokens stay uncoloured",
+        Range(0, 5),
+        1,
+        5,
+    ),
+    Field(
+        "n",
+        Kind.INTEGER,
+        "How many choices to generate for each prompt; multiplies the tokens generated.",
+        "1",
+        Range(1, 128),
+        1,
+        1,
+    ),
+    Field(
+        "best_of",
+        Kind.INTEGER,
+        "Candidates generated per prompt, of which the n likeliest per token are returned; "
+        "multiplies the tokens generated and cannot be streamed.",
+        "the value of n",
+        Range(1, 128),
+        1,
+        1,
+    ),
+    Field(
+        "frequency_penalty",
+        Kind.NUMBER,
+        "0.1 to 1 reduces repetition, 2 suppresses it strongly at a cost in quality; negative encourages it.",
+        "0 (off)",
+        Range(-2, 2),
+        0.1,
+        0.0,
+    ),
+    Field(
+        "presence_penalty",
+        Kind.NUMBER,
+        "0.1 to 1 favours new tokens, 2 strongly at a cost in quality; negative encourages repetition.",
+        "0 (off)",
+        Range(-2, 2),
+        0.1,
+        0.0,
+    ),
+    Field(
+        "repetition_penalty",
+        Kind.NUMBER,
+        "1 is none, 1.2 a good balance; counts the prompt's tokens too.",
+        "1 (off)",
+        Range(0, 2, low_open=True),
+        0.05,
+        1.0,
+    ),
+    Field(
+        "logit_bias",
+        Kind.BIASES,
+        "Token ids made likelier or unlikelier: -100 forbids a token, 100 forces it.",
+        "no bias",
+        Range(-100, 100),
+    ),
+    Field("stream", Kind.SWITCH, "Sends each token as it is generated.", "on", start=True, always=True),
+    Field(
+        "include_usage",
+        Kind.SWITCH,
+        "Asks for the token counts at the end of a stream (stream_options.include_usage).",
+        "on",
+        start=True,
+        always=True,
+    ),
+)
 """All parameter fields, in display order."""
+
+FIELDS: Mapping[str, Field] = MappingProxyType({field.name: field for field in (MODEL, PROMPT, *PARAMETERS)})
+"""All request fields by name."""
 
 
 def _short(number: float) -> str:
