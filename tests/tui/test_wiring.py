@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from textual import events
+from textual.app import App
 
 from tests.client.loopback import JSON, Received, answering, head, serving
 from tests.tui.scripted import answer, until, workbench
@@ -275,3 +277,15 @@ async def test_a_draft_whose_preset_was_deleted_keeps_its_name_and_its_values() 
         draft = app.workspace.drafting.draft._replace(preset="gone", parameters=Parameters({"top_k": 3}))
         app.workspace.drafting.use(draft)
         assert app.workspace.drafting.draft == draft
+
+
+async def test_a_toast_that_comes_while_an_editor_has_the_terminal_is_shown_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with workbench(tokenizing) as (app, pilot, _):
+        monkeypatch.setattr(App, "suspend", lambda app: nullcontext())
+        with app.suspend():
+            app.notify("the disk is full")
+            await pilot.pause()
+            assert toasts(app) == []
+        await until(pilot, lambda: toasts(app) == ["the disk is full"])

@@ -33,6 +33,18 @@ class RowList(OptionList):
     }
     """
 
+    _pressed: int | None = None
+    """The row on which the mouse button was pressed."""
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Note the row, as a click begins and ends on the same one."""
+        self._pressed = event.style.meta.get("option")
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose no row by dragging the mouse across several."""
+        if event.style.meta.get("option") != self._pressed:
+            event.prevent_default()
+
     def render_line(self, y: int) -> Strip:
         """Draw a row; without its own colours if highlighted, as they may not be readable there."""
         strip = super().render_line(y)
