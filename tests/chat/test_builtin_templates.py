@@ -21,7 +21,7 @@ from workbench.chat.builtin_templates import (
 from workbench.chat.rendered_prompt import Rendered, SpecialToken
 from workbench.domain.conversation import Conversation, Message, Prefixes, Role
 
-_ASKED = Conversation((Message(Role.USER, "Hi"), Message(Role.ASSISTANT, "Ho"), Message(Role.USER, "And?")))
+_TURNS = Conversation((Message(Role.USER, "Hi"), Message(Role.ASSISTANT, "Ho"), Message(Role.USER, "And?")))
 _EACH = pytest.mark.parametrize("template", BUILTIN_TEMPLATES.values(), ids=list(BUILTIN_TEMPLATES))
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=":"), max_size=20)
 
@@ -33,37 +33,37 @@ def marked(rendered: Rendered) -> list[str]:
 
 @_EACH
 def test_a_prefilled_answer_ends_the_prompt_exactly(template: BuiltinTemplate) -> None:
-    prefilled = Conversation(_ASKED.messages, "Be brief.", "  Well, \n ")
+    prefilled = Conversation(_TURNS.messages, "Be brief.", "  Well, \n ")
     assert template.render(prefilled).prompt.endswith("  Well, \n ")
 
 
 @_EACH
 def test_a_cut_answer_continues_where_the_whole_one_stood(template: BuiltinTemplate) -> None:
     answer = (Message(Role.ASSISTANT, "Because of the sea."), Message(Role.USER, "I see."))
-    whole = template.render(Conversation((*_ASKED.messages, *answer), _ASKED.system))
-    cut = template.render(Conversation(_ASKED.messages, _ASKED.system, "Because of"))
+    whole = template.render(Conversation((*_TURNS.messages, *answer), _TURNS.system))
+    cut = template.render(Conversation(_TURNS.messages, _TURNS.system, "Because of"))
     assert whole.prompt.startswith(cut.prompt) or template is MISTRAL
     assert cut.prompt.endswith("Because of")
 
 
 @_EACH
 def test_what_stops_an_answer_stands_after_every_earlier_answer(template: BuiltinTemplate) -> None:
-    prompt = template.render(_ASKED).prompt
+    prompt = template.render(_TURNS).prompt
     after = prompt[prompt.index("Ho") + 2 :]
     assert any(after.lstrip("\n").startswith(text.lstrip("\n")) for text in template.stop)
 
 
 @_EACH
 def test_a_system_turn_in_the_middle_is_not_lost(template: BuiltinTemplate) -> None:
-    turns = (*_ASKED.messages[:2], Message(Role.SYSTEM, "Now shout."), *_ASKED.messages[2:])
+    turns = (*_TURNS.messages[:2], Message(Role.SYSTEM, "Now shout."), *_TURNS.messages[2:])
     prompt = template.render(Conversation(turns)).prompt
     assert prompt.index("Ho") < prompt.index("Now shout.") < prompt.index("And?")
 
 
 def test_no_system_prompt_is_none_and_the_template_s_own_only_when_left_to_it() -> None:
     for template in (ALPACA, VICUNA):
-        assert template.default_system in template.render(Conversation(_ASKED.messages)).prompt
-        assert template.default_system not in template.render(Conversation(_ASKED.messages, "")).prompt
+        assert template.default_system in template.render(Conversation(_TURNS.messages)).prompt
+        assert template.default_system not in template.render(Conversation(_TURNS.messages, "")).prompt
 
 
 def test_a_system_prompt_without_turns_is_still_sent() -> None:
@@ -73,7 +73,7 @@ def test_a_system_prompt_without_turns_is_still_sent() -> None:
 
 
 def test_the_begin_of_text_token_can_be_left_to_the_endpoint() -> None:
-    rendered = LLAMA_3.render(_ASKED)
+    rendered = LLAMA_3.render(_TURNS)
     assert rendered.prompt.startswith("<|begin_of_text|><|start_header_id|>")
     bare = rendered.without_bos()
     assert bare.prompt == rendered.prompt.removeprefix("<|begin_of_text|>")
@@ -93,14 +93,14 @@ def test_special_tokens_are_marked_also_those_that_a_turn_brings_along() -> None
 
 
 def test_plain_text_reads_like_a_script_and_ends_without_a_blank() -> None:
-    rendered = plain_template(Prefixes("Q: ", "A: ")).render(Conversation(_ASKED.messages, "A talk."))
+    rendered = plain_template(Prefixes("Q: ", "A: ")).render(Conversation(_TURNS.messages, "A talk."))
     assert rendered.prompt == "A talk.\nQ: Hi\nA: Ho\nQ: And?\nA:"
     assert rendered.stop == ("\nQ:",)
     assert marked(rendered) == ["Q:", "A:", "Q:", "A:"]
 
 
 def test_plain_text_without_prefixes_is_just_the_texts() -> None:
-    rendered = plain_template(Prefixes("", "", separator="")).render(Conversation(_ASKED.messages))
+    rendered = plain_template(Prefixes("", "", separator="")).render(Conversation(_TURNS.messages))
     assert rendered == Rendered("HiHoAnd?", ())
 
 

@@ -19,10 +19,10 @@ from workbench.domain.errors import TemplateError
 
 pytestmark = pytest.mark.slow
 
-_ASKED = Conversation((Message(Role.USER, "Hi"),))
+_GREETING = Conversation((Message(Role.USER, "Hi"),))
 
 
-def _said(text: str) -> Conversation:
+def _conversation_of(text: str) -> Conversation:
     return Conversation((Message(Role.USER, text),))
 
 
@@ -43,7 +43,7 @@ async def renderer() -> AsyncIterator[ChatRenderer]:
 async def refusal(renderer: ChatRenderer, source: str) -> TemplateError:
     """The error that a template ends in."""
     with pytest.raises(TemplateError) as caught:
-        await renderer.render(JinjaTemplate("hostile", source), _ASKED)
+        await renderer.render(JinjaTemplate("hostile", source), _GREETING)
     return caught.value
 
 
@@ -55,7 +55,7 @@ async def test_an_endless_template_is_ended_and_the_next_one_renders(
     assert error.title == "The template did not finish within 1 s"
     assert "loops forever" in error.hint
     assert renderer.pid is None
-    assert (await renderer.render(_GOOD, _ASKED)).prompt == "[user]Hi<|end|>"
+    assert (await renderer.render(_GOOD, _GREETING)).prompt == "[user]Hi<|end|>"
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ async def test_the_process_knows_no_keys_and_can_neither_write_nor_start_anythin
     renderer: ChatRenderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", "secret")
-    await renderer.render(_GOOD, _ASKED)
+    await renderer.render(_GOOD, _GREETING)
     assert renderer.pid is not None
     process = psutil.Process(renderer.pid)
     assert "SOME_API_KEY" not in process.environ()
@@ -136,12 +136,12 @@ async def test_the_process_knows_no_keys_and_can_neither_write_nor_start_anythin
 async def test_one_process_serves_all_templates_and_ends_with_the_renderer() -> None:
     renderer = ChatRenderer()
     assert renderer.pid is None
-    await renderer.render(CHATML, _ASKED)
+    await renderer.render(CHATML, _GREETING)
     assert renderer.pid is None, "a built-in template needs no process"
-    await renderer.render(_GOOD, _ASKED)
+    await renderer.render(_GOOD, _GREETING)
     pid = renderer.pid
     assert pid is not None
-    await renderer.render(JinjaTemplate("other", "{{ messages[0].content }}"), _ASKED)
+    await renderer.render(JinjaTemplate("other", "{{ messages[0].content }}"), _GREETING)
     assert renderer.pid == pid
     await renderer.aclose()
     assert renderer.pid is None
@@ -149,24 +149,24 @@ async def test_one_process_serves_all_templates_and_ends_with_the_renderer() -> 
 
 
 async def test_a_cancelled_preview_does_not_disturb_the_next(renderer: ChatRenderer) -> None:
-    await renderer.render(_GOOD, _ASKED)
+    await renderer.render(_GOOD, _GREETING)
     pid = renderer.pid
     for text in ("a", "ab", "abc"):
-        preview = asyncio.create_task(renderer.render(_GOOD, _said(text)))
+        preview = asyncio.create_task(renderer.render(_GOOD, _conversation_of(text)))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         preview.cancel()
         with pytest.raises(asyncio.CancelledError):
             await preview
-    assert (await renderer.render(_GOOD, _said("abcd"))).prompt == "[user]abcd<|end|>"
+    assert (await renderer.render(_GOOD, _conversation_of("abcd"))).prompt == "[user]abcd<|end|>"
     assert renderer.pid == pid
 
 
 async def test_closing_in_the_middle_of_a_loop_ends_the_process(renderer: ChatRenderer) -> None:
-    await renderer.render(_GOOD, _ASKED)
+    await renderer.render(_GOOD, _GREETING)
     pid = renderer.pid
     assert pid is not None
-    looping = asyncio.create_task(renderer.render(JinjaTemplate("loop", _LOOP), _ASKED))
+    looping = asyncio.create_task(renderer.render(JinjaTemplate("loop", _LOOP), _GREETING))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     await renderer.aclose()
@@ -176,23 +176,23 @@ async def test_closing_in_the_middle_of_a_loop_ends_the_process(renderer: ChatRe
 
 
 async def test_a_process_that_died_is_replaced(renderer: ChatRenderer) -> None:
-    await renderer.render(_GOOD, _ASKED)
+    await renderer.render(_GOOD, _GREETING)
     assert renderer.pid is not None
     os.kill(renderer.pid, signal.SIGKILL)
     while renderer.pid is not None:  # noqa: ASYNC110 - the loop learns of a death in its own time
         await asyncio.sleep(0.01)
-    assert (await renderer.render(_GOOD, _ASKED)).prompt == "[user]Hi<|end|>"
+    assert (await renderer.render(_GOOD, _GREETING)).prompt == "[user]Hi<|end|>"
 
 
 async def test_stop_sequences_come_from_the_template_and_its_tokenizer(renderer: ChatRenderer) -> None:
     template = JinjaTemplate("t", _GOOD.source, eos="</s>", stop=("\n\n",))
-    assert (await renderer.render(template, _ASKED)).stop == ("<|end|>", "</s>", "\n\n")
+    assert (await renderer.render(template, _GREETING)).stop == ("<|end|>", "</s>", "\n\n")
     silent = JinjaTemplate("t", "{{ messages[0].content }}")
-    assert (await renderer.render(silent, _ASKED)).stop == ()
+    assert (await renderer.render(silent, _GREETING)).stop == ()
 
 
 async def test_a_prefill_keeps_its_blanks_under_a_template_that_strips(renderer: ChatRenderer) -> None:
-    prompt = (await renderer.render(_GOOD, Conversation(_ASKED.messages, prefill="Well, \n"))).prompt
+    prompt = (await renderer.render(_GOOD, Conversation(_GREETING.messages, prefill="Well, \n"))).prompt
     assert prompt == "[user]Hi<|end|>[assistant]Well, \n"
 
 
@@ -207,25 +207,25 @@ async def test_a_template_that_changes_or_repeats_an_answer_cannot_continue_one(
     renderer: ChatRenderer, source: str
 ) -> None:
     with pytest.raises(TemplateError, match="cannot continue an answer"):
-        await renderer.render(JinjaTemplate("t", source), Conversation(_ASKED.messages, prefill="Well"))
+        await renderer.render(JinjaTemplate("t", source), Conversation(_GREETING.messages, prefill="Well"))
 
 
 async def test_the_begin_of_text_token_is_known_where_the_template_writes_it(renderer: ChatRenderer) -> None:
     template = JinjaTemplate("t", "{{ bos_token }}{{ messages[0].content }}", bos="<s>")
-    rendered = await renderer.render(template, _ASKED)
+    rendered = await renderer.render(template, _GREETING)
     assert (rendered.prompt, rendered.bos, rendered.without_bos().prompt) == ("<s>Hi", "<s>", "Hi")
 
 
 async def test_texts_of_every_kind_pass_unharmed(renderer: ChatRenderer) -> None:
     text = "".join(map(chr, [*range(32, 0x250), 0, 10, 13, 0x2028, 0xD800, 0xFFFF, 0x1F600]))
     template = JinjaTemplate("t", "{{ messages[0].content }}")
-    assert (await renderer.render(template, _said(text))).prompt == text
+    assert (await renderer.render(template, _conversation_of(text))).prompt == text
 
 
 async def test_the_tools_of_templates_are_there(renderer: ChatRenderer) -> None:
     source = "{{ strftime_now('%Y') | length }} {{ tools is none }} {{ documents is none }} {{ mood }} "
     template = JinjaTemplate("t", source + "{{ messages[0].content }}", variables={"mood": "calm"})
-    assert (await renderer.render(template, _ASKED)).prompt == "4 True True calm Hi"
+    assert (await renderer.render(template, _GREETING)).prompt == "4 True True calm Hi"
 
 
 async def test_special_tokens_are_those_of_the_tokenizer_and_those_that_the_template_spells_out(
@@ -233,7 +233,7 @@ async def test_special_tokens_are_those_of_the_tokenizer_and_those_that_the_temp
 ) -> None:
     source = "<start_of_turn>{{ '<|' ~ messages[0].role ~ '|>' }}{{ messages[0].content }}[X]{{ eos_token }}"
     template = JinjaTemplate("t", source, eos="<e>", specials=("[X]",))
-    rendered = await renderer.render(template, _said("<s>no</s>[X]"))
+    rendered = await renderer.render(template, _conversation_of("<s>no</s>[X]"))
     marked = [(rendered.prompt[span.start : span.end], span.injected) for span in rendered.specials]
     assert marked == [
         ("<start_of_turn>", False),
@@ -268,7 +268,7 @@ async def test_a_template_that_wants_parts_gets_them(renderer: ChatRenderer, sou
     written = "".join(rendered.prompt.split())
     assert written == "<user>Namealake<|e|><assistant>Chad<|e|><user>user<|e|><assistant>"
     assert rendered.stop == ("<|e|>",)
-    prefilled = await renderer.render(template, Conversation(_ASKED.messages, prefill="Well, "))
+    prefilled = await renderer.render(template, Conversation(_GREETING.messages, prefill="Well, "))
     assert prefilled.prompt == "<user>Hi<|e|><assistant>Well, "
 
 
@@ -296,8 +296,8 @@ async def test_a_template_that_loses_the_system_prompt_is_refused_where_there_is
     source = "{% for m in messages if m.role != 'system' %}[{{ m.content }}]{% endfor %}"
     template = JinjaTemplate("t", source)
     with pytest.raises(TemplateError, match="leaves out the system prompt"):
-        await renderer.render(template, Conversation(_ASKED.messages, "Be brief."))
-    assert (await renderer.render(template, _ASKED)).prompt == "[Hi]"
+        await renderer.render(template, Conversation(_GREETING.messages, "Be brief."))
+    assert (await renderer.render(template, _GREETING)).prompt == "[Hi]"
 
 
 async def test_a_template_may_leave_out_what_a_model_thought_and_trim_texts(renderer: ChatRenderer) -> None:
@@ -316,5 +316,5 @@ async def test_a_process_that_cannot_be_started_is_an_error(
     assert failure.message == "/nowhere/python: No such file or directory"
     monkeypatch.undo()
     assert (
-        await renderer.render(JinjaTemplate("t", "x{{ messages[0].content }}"), _said("y"))
+        await renderer.render(JinjaTemplate("t", "x{{ messages[0].content }}"), _conversation_of("y"))
     ).prompt == "xy"

@@ -67,7 +67,7 @@ def test_a_llama_cpp_server_tells_its_template() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "title"),
     [
         (b"{", "not valid JSON"),
         (b"[1]", "not a tokenizer configuration"),
@@ -77,12 +77,12 @@ def test_a_llama_cpp_server_tells_its_template() -> None:
         (b"[" * 100_000, "t.json is not"),
     ],
 )
-def test_an_unusable_configuration_says_why(tmp_path: Path, content: bytes, says: str) -> None:
+def test_an_unusable_configuration_says_why(tmp_path: Path, content: bytes, title: str) -> None:
     file = tmp_path / "t.json"
     file.write_bytes(content)
     with pytest.raises(TemplateError) as caught:
         load_templates(file)
-    assert says in caught.value.title
+    assert title in caught.value.title
 
 
 def test_a_missing_file_a_bare_folder_and_a_silent_server_are_errors(tmp_path: Path) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_sessions import session_file
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from workbench.cli import main
 from workbench.domain.run import Run
 
 
 def saying(*texts: str) -> Run:
     """A run whose tokens each had an alternative."""
-    return run_of(choice_of([piece(text, 0.5, other=0.25) for text in texts]))
+    return run_of(choice_of([token_of(text, 0.5, other=0.25) for text in texts]))
 
 
 def test_two_runs_of_two_sessions_are_a_table_and_the_token_in_which_they_part(

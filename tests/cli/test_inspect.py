@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_sessions import session_file
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from workbench.cli import main
 from workbench.domain.choice import Alternative, Choice, ReceivedToken
 from workbench.domain.run import Run
 
-SURE = piece(" was", 0.9, **{" is": 0.05})
+SURE = token_of(" was", 0.9, **{" is": 0.05})
 LISTED_FIVE = tuple(Alternative(text, log(0.1)) for text in (" a", " b", " c", " d", " e"))
 UNLIKELY = ReceivedToken("\x1b[31m\n", log(0.02), LISTED_FIVE, 42)
 """A token with control characters, less likely than all that are listed."""
@@ -60,8 +60,8 @@ def test_a_token_is_shown_with_its_alternatives_and_what_remains(
 def test_tokens_below_a_probability_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pieces: list[ReceivedToken | str] = [
         SURE,
-        piece(" it", 0.3, **{" she": 0.5}),
-        piece(" rain", 0.05, **{" a": 0.6}),
+        token_of(" it", 0.3, **{" she": 0.5}),
+        token_of(" rain", 0.05, **{" a": 0.6}),
         "!",
     ]
     run = run_of(choice_of(pieces))
@@ -93,7 +93,7 @@ def test_a_token_without_logprobs_says_what_to_set(
 
 
 def test_two_runs_are_shown_where_they_diverge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    it, rain = piece(" it", 0.3), piece(" rain", 0.6)
+    it, rain = token_of(" it", 0.3), token_of(" rain", 0.6)
     runs = [run_of(choice_of(pieces)) for pieces in ([SURE, it], [SURE, rain], [SURE])]
     file = session_file(tmp_path / "s.toml", *runs)
     first, second, short = (run.id for run in runs)

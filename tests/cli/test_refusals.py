@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.in_process import serving_beside
 from tests.client.loopback import DONE, answering, event
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from workbench.cli import main
 from workbench.cli.exit_status import ExitStatus
 from workbench.domain.session import Session
@@ -63,7 +63,7 @@ def test_json_has_null_where_a_figure_is_infinite(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     path = tmp_path / "surprised.toml"
-    store = SessionStore.create(path, Session(runs=[run_of(choice_of([piece("a", 0.5)]))]))
+    store = SessionStore.create(path, Session(runs=[run_of(choice_of([token_of("a", 0.5)]))]))
     store.save()
     store.close()
     path.write_text(path.read_text("utf-8").replace("-0.6931471805599453", "-1e9"), "utf-8")

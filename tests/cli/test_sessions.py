@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from workbench.cli import main, serve
 from workbench.domain.run import Run
 from workbench.domain.session import Draft, Session
@@ -27,7 +27,7 @@ CURL = """curl http://127.0.0.1:9/v1/completions \\
 
 def upon(text: str = " upon a \x1b[31mtime") -> Run:
     """A run of one token."""
-    return run_of(choice_of([piece(text, 0.5, other=0.1)]))
+    return run_of(choice_of([token_of(text, 0.5, other=0.1)]))
 
 
 def session_file(path: Path, *runs: Run, title: str = "") -> Path:

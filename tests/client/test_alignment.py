@@ -63,8 +63,8 @@ def test_byte_tokens_cut_anywhere_carry_their_characters_in_the_last_of_them(
     text: str, cuts: list[int]
 ) -> None:
     data = text.encode()
-    places = sorted({cut % (len(data) + 1) for cut in cuts} | {0, len(data)})
-    raws = [data[a:b] for a, b in zip(places, places[1:], strict=False)]  # noqa: RUF007
+    bounds = sorted({cut % (len(data) + 1) for cut in cuts} | {0, len(data)})
+    raws = [data[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]  # noqa: RUF007
     entries = [entry(*_named(raw)) for raw in raws]
     pieces, _, *_ = align(text, entries)
     assert "".join(token.text for token in pieces) == text

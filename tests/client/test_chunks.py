@@ -37,8 +37,8 @@ def read_back(raw: list[bytes]) -> tuple[list[bytes], bool]:
 def joined(wire: bytes, cuts: list[int]) -> list[bytes]:
     """What the joiner passes on of an answer cut at some places."""
     joiner = ChunkJoiner()
-    places = sorted({cut % (len(wire) + 1) for cut in cuts} | {0, len(wire)})
-    passed = (joiner.feed(wire[a:b]) for a, b in pairwise(places))
+    bounds = sorted({cut % (len(wire) + 1) for cut in cuts} | {0, len(wire)})
+    passed = (joiner.feed(wire[a:b]) for a, b in pairwise(bounds))
     return [part for part in passed if part]
 
 

@@ -311,8 +311,8 @@ def test_lines_of_json_without_events_are_read() -> None:
 
 def test_a_stream_that_ends_within_its_first_event_is_quoted_however_it_came() -> None:
     body = b'data: {"choices": [{"text": "a", "in'
-    for place in range(len(body) + 1):
-        error = run_of(answer_events([body[:place], body[place:]])).error
+    for cut in range(len(body) + 1):
+        error = run_of(answer_events([body[:cut], body[cut:]])).error
         assert error is not None
         assert error.message == body.decode()
 

@@ -16,8 +16,8 @@ def parsed(pieces: list[bytes]) -> list[bytes]:
 
 
 def pieces_of(wire: bytes, cuts: list[int]) -> list[bytes]:
-    places = sorted({cut % (len(wire) + 1) for cut in cuts} | {0, len(wire)})
-    return [wire[start:end] for start, end in zip(places, places[1:], strict=False)]  # noqa: RUF007
+    bounds = sorted({cut % (len(wire) + 1) for cut in cuts} | {0, len(wire)})
+    return [wire[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]  # noqa: RUF007
 
 
 PAYLOADS = st.lists(st.binary(min_size=1).filter(lambda payload: not {10, 13} & set(payload)), max_size=8)

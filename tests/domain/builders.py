@@ -11,7 +11,7 @@ from workbench.domain.request import Request
 from workbench.domain.run import Outcome, Run
 
 
-def piece(text: str, probability: float | None = None, **others: float) -> ReceivedToken:
+def token_of(text: str, probability: float | None = None, **others: float) -> ReceivedToken:
     """A token with its probability and those of its alternatives."""
     own = () if probability is None else (Alternative(text, log(probability)),)
     listed = tuple(Alternative(other, log(mass)) for other, mass in others.items())
@@ -19,11 +19,11 @@ def piece(text: str, probability: float | None = None, **others: float) -> Recei
 
 
 def choice_of(
-    pieces: Sequence[ReceivedToken | str], index: int = 0, finish_reason: str | None = "stop"
+    tokens: Sequence[ReceivedToken | str], index: int = 0, finish_reason: str | None = "stop"
 ) -> Choice:
-    """A choice of pieces or plain texts, one arriving every tenth of a second."""
+    """A choice of tokens or plain texts, one arriving every tenth of a second."""
     choice = Choice(index)
-    for number, token in enumerate(pieces, 1):
+    for number, token in enumerate(tokens, 1):
         choice.append(token if isinstance(token, ReceivedToken) else ReceivedToken(token), number / 10)
     choice.finish_reason = finish_reason
     return choice

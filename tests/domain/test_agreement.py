@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.domain.builders import choice_of, piece
+from tests.domain.builders import choice_of, token_of
 from workbench.domain.agreement import Agreement, Tolerances, compare_position, divergence
 from workbench.domain.choice import ReceivedToken
 
@@ -58,7 +58,7 @@ def test_divergence_of_whole_distributions_is_exact() -> None:
 
 
 def token(text: str, probability: float | None = None, **others: float) -> ReceivedToken:
-    return choice_of([piece(text, probability, **others)]).received(0)
+    return choice_of([token_of(text, probability, **others)]).received(0)
 
 
 def test_a_position_tells_the_top_the_overlap_and_the_recorded_token() -> None:

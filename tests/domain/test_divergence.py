@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import exp
 
-from tests.domain.builders import choice_of, piece
+from tests.domain.builders import choice_of, token_of
 from workbench.domain.choice import Alternative, ReceivedToken
 from workbench.domain.divergence import (
     common_prefix,
@@ -56,7 +56,7 @@ def test_equal_texts_are_one_group() -> None:
 
 
 def test_the_margin_is_the_distance_of_the_two_likeliest() -> None:
-    closeness = margin(choice_of([piece("a", 0.5, b=0.3, c=0.1)]).token(0))
+    closeness = margin(choice_of([token_of("a", 0.5, b=0.3, c=0.1)]).token(0))
     assert closeness is not None
     assert abs(closeness - 0.2) < 1e-9
 

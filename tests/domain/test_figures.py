@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from workbench.domain.choice import Choice, ReceivedToken
 from workbench.domain.figures import (
     bits_per_byte,
@@ -93,7 +93,7 @@ def test_probability_never_leaves_its_range() -> None:
 
 
 def test_speed_leaves_the_first_tokens_wait_out() -> None:
-    run = run_of(choice_of([piece("a"), piece("b"), piece("c")]))
+    run = run_of(choice_of([token_of("a"), token_of("b"), token_of("c")]))
     assert tokens_per_second(run) == pytest.approx(10)
     assert tokens_per_second(run_of(choice_of(["a"]))) is None
 
@@ -102,7 +102,7 @@ def streamed(index: int, first: float, step: float, count: int = 11) -> Choice:
     """A choice whose tokens came at a steady pace."""
     choice = Choice(index)
     for number in range(count):
-        choice.append(piece(f" {number}"), first + number * step)
+        choice.append(token_of(f" {number}"), first + number * step)
     return choice
 
 
@@ -132,7 +132,7 @@ def test_tokens_of_an_echoed_prompt_are_no_part_of_the_speed() -> None:
 def test_an_answer_that_came_in_one_piece_tells_no_speed() -> None:
     choice = Choice(0)
     for count in range(50):
-        choice.append(piece(str(count)), 2.0 + count / 1e5)
+        choice.append(token_of(str(count)), 2.0 + count / 1e5)
     assert tokens_per_second(run_of(choice)) is None
 
 

@@ -6,14 +6,14 @@ from math import sqrt
 
 import pytest
 
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from workbench.domain.endpoint import Prices
 from workbench.domain.measures import Measure, cost, spread, summarise
 from workbench.domain.run import Usage
 
 
 def test_a_choice_is_summarised() -> None:
-    choice = choice_of([piece("a", 0.5), piece("b", 0.125), piece("a", 0.5), piece("b", 0.5)])
+    choice = choice_of([token_of("a", 0.5), token_of("b", 0.125), token_of("a", 0.5), token_of("b", 0.5)])
     run = run_of(choice)
     run.usage = Usage(10, 4, 14)
     summary = summarise(run, choice, Prices(prompt=1.0, completion=2.0))
@@ -28,7 +28,7 @@ def test_a_choice_is_summarised() -> None:
 
 
 def test_every_measure_names_a_figure() -> None:
-    choice = choice_of([piece("a", 0.5), piece("b", 0.5), piece("c", 0.5)])
+    choice = choice_of([token_of("a", 0.5), token_of("b", 0.5), token_of("c", 0.5)])
     run = run_of(choice)
     run.usage = Usage(1, 3, 4)
     summary = summarise(run, choice, Prices(1, 1))

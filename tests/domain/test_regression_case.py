@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from workbench.domain.agreement import Tolerances
 from workbench.domain.choice import ReceivedToken
 from workbench.domain.parameters import Parameters
@@ -41,8 +41,8 @@ def test_both_distributions_follow_the_same_text_where_answers_diverge(
 
 
 def test_equal_texts_show_where_the_distributions_differ_most() -> None:
-    recorded = greedy(piece("a", 0.5, x=0.3), piece("b", 0.5, x=0.3))
-    now = greedy(piece("a", 0.5, x=0.3), piece("b", 0.9, x=0.05))
+    recorded = greedy(token_of("a", 0.5, x=0.3), token_of("b", 0.5, x=0.3))
+    now = greedy(token_of("a", 0.5, x=0.3), token_of("b", 0.9, x=0.05))
     found = compare_runs(recorded, now, Tolerances(divergence=0.01))
     assert len(found.why) == 1
     assert found.difference is not None

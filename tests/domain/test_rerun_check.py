@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from workbench.domain.choice import Choice
 from workbench.domain.rerun_check import check_choice, check_run, describe_repeats
 from workbench.domain.run import Failure, Outcome, Run
@@ -21,7 +21,7 @@ def test_the_same_text_in_other_pieces_is_identical() -> None:
 
 
 def test_the_first_divergence_is_named_with_how_close_the_race_was() -> None:
-    recorded = choice_of([piece("a", 0.9, x=0.1), piece("b", 0.5, c=0.45)])
+    recorded = choice_of([token_of("a", 0.9, x=0.1), token_of("b", 0.5, c=0.45)])
     check = check_choice(recorded, choice_of(["a", "c"]))
     assert not check.identical
     assert check.describe() == (

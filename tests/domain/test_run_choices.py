@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.domain.builders import choice_of, piece
+from tests.domain.builders import choice_of, token_of
 from workbench.domain.choice import Choice
 from workbench.domain.divergence import common_prefix
 from workbench.domain.run_choices import answers_of, best_choice
@@ -35,8 +35,8 @@ def test_the_only_answer_parts_from_nothing_and_is_no_best_one() -> None:
 
 
 def test_the_best_answer_has_the_highest_mean_logprob() -> None:
-    short = choice_of([piece("a", 0.4)], 0)
-    long = choice_of([piece("b", 0.9), piece("c", 0.5), piece("d", 0.5)], 1)
+    short = choice_of([token_of("a", 0.4)], 0)
+    long = choice_of([token_of("b", 0.9), token_of("c", 0.5), token_of("d", 0.5)], 1)
     assert best_choice([short, long]) is long
     assert [answer.is_best for answer in answers_of([short, long])] == [False, True]
     assert best_choice(_choices("a", "b")) is None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.domain.builders import choice_of, piece
+from tests.domain.builders import choice_of, token_of
 from workbench.domain.choice import Choice, ReceivedToken
 from workbench.domain.figures import bits_per_byte
 from workbench.domain.scoring import Passage, SecondScoring, align_scorings, common_positions
@@ -88,9 +88,11 @@ def test_tokens_that_are_in_no_span_have_no_difference() -> None:
 
 
 def test_elsewhere_is_the_first_token_of_a_span_that_was_not_the_other_models_top_choice() -> None:
-    first = Passage.answer_of(choice_of([piece("a", 0.5), piece(" up", 0.5), piece("on", 0.5), "!"]))
+    first = Passage.answer_of(choice_of([token_of("a", 0.5), token_of(" up", 0.5), token_of("on", 0.5), "!"]))
     second = Passage.answer_of(
-        choice_of([piece("a", 0.9, b=0.1), piece(" u", 0.6, i=0.4), piece("pon", 0.2, se=0.7, s=0.1), "!"])
+        choice_of(
+            [token_of("a", 0.9, b=0.1), token_of(" u", 0.6, i=0.4), token_of("pon", 0.2, se=0.7, s=0.1), "!"]
+        )
     )
     beside = SecondScoring.of(first, second)
     assert [span.first for span in beside.spans] == [range(0, 1), range(1, 3), range(3, 4)]
@@ -100,7 +102,9 @@ def test_elsewhere_is_the_first_token_of_a_span_that_was_not_the_other_models_to
 @given(st.lists(st.booleans(), max_size=12), st.integers(-1, 12))
 def test_going_elsewhere_stops_at_every_such_token_in_order(others: list[bool], begin: int) -> None:
     first = choice_of(["x"] * len(others))
-    second = choice_of([piece("x", 0.2, y=0.8) if other else piece("x", 0.8, y=0.2) for other in others])
+    second = choice_of(
+        [token_of("x", 0.2, y=0.8) if other else token_of("x", 0.8, y=0.2) for other in others]
+    )
     beside = SecondScoring.of(Passage.answer_of(first), Passage.answer_of(second))
     places = [index for index, other in enumerate(others) if other]
     for step, expected in (

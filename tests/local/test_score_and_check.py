@@ -60,7 +60,7 @@ async def test_one_token_requests_find_the_logprobs_that_an_echo_has(
     passage = scored(echo)
     assert found.text == passage.text == TEXT
     assert len(found) == len(passage.tokens)
-    pairs = [(found.logprob_of(place), passage.choice.logprob_of(place)) for place in range(len(found))]
+    pairs = [(found.logprob_of(index), passage.choice.logprob_of(index)) for index in range(len(found))]
     known = [pair for pair in pairs if pair[0] is not None]
     assert len(known) > len(pairs) // 3
     assert all(ours == theirs for ours, theirs in known)

@@ -39,7 +39,7 @@ SET: dict[str, ParameterValue] = {
 }
 ALWAYS = {"model", "prompt", "stream", "stream_options"}
 USAGE = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
-TOLD = Usage(3, 2, 5)
+COUNTS = Usage(3, 2, 5)
 
 
 def legacy(text: str, offset: int = 0, **more: object) -> dict[str, object]:
@@ -87,14 +87,14 @@ class Server:
     profile: str
     body: bytes
     failure: tuple[int, bytes]
-    says: str
+    expected: str
     """A part of the failure's title or message."""
     refuses: frozenset[str] = frozenset()
     """Fields whose mere presence is an error; a profile must never send them."""
     hangs_up: bool = False
     """Whether it closes the connection over those in place of an answer."""
     reason: str = "stop"
-    usage: Usage | None = TOLD
+    usage: Usage | None = COUNTS
     logprobs: bool = True
     aliases: frozenset[tuple[str, str]] = frozenset()
     path: str = "/v1/completions"
@@ -372,7 +372,7 @@ async def test_a_failure_in_the_servers_own_shape_is_told_in_its_words(server: S
     run, _ = await run_at(server, answering(body, status, JSON), Request(TextPrompt("Say"), "m"))
     assert run.error is not None
     assert run.error.status == status
-    assert server.says in f"{run.error.title} {run.error.message}"
+    assert server.expected in f"{run.error.title} {run.error.message}"
 
 
 @pytest.mark.parametrize("server", SERVERS, ids=str)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from math import inf
 
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from workbench.domain.run import Outcome
 from workbench.runner.replayed_run import Replay
 
 
 async def test_a_replay_ends_equal_to_what_was_recorded() -> None:
-    recorded = run_of(choice_of([piece("a", 0.5, b=0.4), piece("c", 0.9)], 0), choice_of(["x"], 1))
+    recorded = run_of(choice_of([token_of("a", 0.5, b=0.4), token_of("c", 0.9)], 0), choice_of(["x"], 1))
     replay = Replay(recorded, speed=inf)
     await replay.play()
     assert replay.run.outcome is Outcome.COMPLETE

@@ -28,7 +28,7 @@ def sweep_of(seed: int | None, prompt: str = "a", repeats: int = 1) -> Sweep:
     return Sweep(request, (parse_axis("temperature=0,1"),), repeats)
 
 
-def asked(jobs: Sequence[Job]) -> list[tuple[str, Request]]:
+def requests_of(jobs: Sequence[Job]) -> list[tuple[str, Request]]:
     return [(job.run.endpoint, job.run.request) for job in jobs]
 
 
@@ -37,13 +37,13 @@ def test_the_seed_drawn_for_the_newest_attempt_is_found_with_its_group() -> None
     new = [job.run for job in plan_sweep(sweep_of(70, repeats=2), ENDPOINT, "new")]
     other = [job.run for job in plan_sweep(sweep_of(9, "b"), ENDPOINT, "other")]
     wanted = plan_sweep(sweep_of(None), ENDPOINT, "now")
-    assert earlier(asked(wanted), [*old, *new, *other]) == Earlier("new", 70, new)
+    assert earlier(requests_of(wanted), [*old, *new, *other]) == Earlier("new", 70, new)
 
 
 def test_an_attempt_with_a_pinned_seed_is_continued_in_its_group_and_draws_no_other() -> None:
     done = [job.run for job in plan_sweep(sweep_of(3), ENDPOINT, "old")]
     done[0].outcome = Outcome.COMPLETE
-    assert earlier(asked(plan_sweep(sweep_of(3), ENDPOINT, "now")), done) == Earlier("old", None, done)
+    assert earlier(requests_of(plan_sweep(sweep_of(3), ENDPOINT, "now")), done) == Earlier("old", None, done)
     again = [job.run for job in sweep_again(sweep_of(3), ENDPOINT, done)]
     assert again[0] is done[0]
     assert {(run.group, run.request.parameters.get("seed")) for run in again} == {("old", 3)}
@@ -52,7 +52,7 @@ def test_an_attempt_with_a_pinned_seed_is_continued_in_its_group_and_draws_no_ot
 def test_another_endpoint_continues_nothing() -> None:
     done = [job.run for job in plan_sweep(sweep_of(3), ENDPOINT, "old")]
     elsewhere = Endpoint("elsewhere", "http://127.0.0.1:2/v1")
-    assert earlier(asked(plan_sweep(sweep_of(None), elsewhere, "now")), done) is None
+    assert earlier(requests_of(plan_sweep(sweep_of(None), elsewhere, "now")), done) is None
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from workbench.storage.json_lines import to_json_lines
 from workbench.storage.session_store import SessionStore
 
 APART = Split(choices=True)
-ASKED = Request(TextPrompt("p"), "m", Parameters({"n": 3, "seed": 5, "max_tokens": 4}))
+REQUEST = Request(TextPrompt("p"), "m", Parameters({"n": 3, "seed": 5, "max_tokens": 4}))
 
 
 async def echoing(received: Received, writer: asyncio.StreamWriter) -> None:
@@ -52,7 +52,7 @@ async def sent(loopback: Loopback, run: Run, **fields: object) -> Run:
 
 async def test_choices_asked_for_one_by_one_are_one_run() -> None:
     async with serving(echoing) as loopback:
-        run = await sent(loopback, Run(ASKED, split=APART))
+        run = await sent(loopback, Run(REQUEST, split=APART))
     assert [choice.text for choice in run.ordered] == ["p5!", "p6!", "p7!"]
     assert [choice.index for choice in run.ordered] == [0, 1, 2]
     assert run.outcome is Outcome.COMPLETE
@@ -63,7 +63,7 @@ async def test_choices_asked_for_one_by_one_are_one_run() -> None:
     assert sorted(map(json.dumps, (request.json for request in loopback.requests))) == sorted(
         map(json.dumps, run.bodies)
     )
-    assert run.request == ASKED
+    assert run.request == REQUEST
 
 
 async def test_prompts_one_by_one_are_told_without_seeds() -> None:
@@ -83,7 +83,7 @@ async def test_one_that_fails_leaves_the_others() -> None:
             await echoing(received, writer)
 
     async with serving(failing) as loopback:
-        run = await sent(loopback, Run(ASKED, split=APART))
+        run = await sent(loopback, Run(REQUEST, split=APART))
     assert [(choice.index, choice.text) for choice in run.ordered] == [(0, "p5!"), (2, "p7!")]
     assert run.outcome is Outcome.ERROR
     assert run.error is not None
@@ -100,7 +100,7 @@ async def test_all_stream_at_once_within_the_limit_and_stop_together() -> None:
         await received.gone.wait()
 
     async with serving(hanging) as loopback:
-        run = Run(ASKED, split=APART)
+        run = Run(REQUEST, split=APART)
         task = asyncio.create_task(sent(loopback, run, concurrency=2))
         async with asyncio.timeout(10):
             while run.tokens < 2:  # noqa: ASYNC110 (the store has no event)
@@ -119,21 +119,21 @@ async def test_all_stream_at_once_within_the_limit_and_stop_together() -> None:
 async def test_a_choice_that_nobody_asked_for_is_kept_behind_the_others() -> None:
     two = event("a", 0, "stop") + event("b", 1, "stop") + DONE
     async with serving(answering(two)) as loopback:
-        run = await sent(loopback, Run(ASKED._replace(parameters=Parameters({"n": 2})), split=APART))
+        run = await sent(loopback, Run(REQUEST._replace(parameters=Parameters({"n": 2})), split=APART))
     assert [choice.index for choice in run.ordered] == [0, 1, 2, 3]
     assert [choice.text for choice in run.ordered] == ["a", "a", "b", "b"]
 
 
 async def test_a_choice_that_nobody_asked_for_may_come_before_all_others() -> None:
     async with serving(answering(event("b", 1, "stop") + DONE)) as loopback:
-        run = await sent(loopback, Run(ASKED._replace(parameters=Parameters({"n": 2})), split=APART))
+        run = await sent(loopback, Run(REQUEST._replace(parameters=Parameters({"n": 2})), split=APART))
     assert [(choice.index, choice.text) for choice in run.ordered] == [(2, "b"), (3, "b")]
     assert run.error is None
 
 
 async def test_it_is_kept_in_its_session_and_replayed_and_sent_again_as_it_was(tmp_path: Path) -> None:
     async with serving(echoing) as loopback:
-        run = await sent(loopback, Run(ASKED, "e", split=APART), aliases={"seed": "random_seed"})
+        run = await sent(loopback, Run(REQUEST, "e", split=APART), aliases={"seed": "random_seed"})
         store = SessionStore.create(tmp_path / "s.toml")
         store.progress(received(Increments(run)))
         store.finish(run)
@@ -142,7 +142,7 @@ async def test_it_is_kept_in_its_session_and_replayed_and_sent_again_as_it_was(t
         read = opened.session.runs[0]
         opened.store.close()
         again = await sent(loopback, Run(read.request, "e", split=read.split))
-    assert (read.request, read.split, read.parts, read.sent) == (ASKED, APART, run.parts, run.sent)
+    assert (read.request, read.split, read.parts, read.sent) == (REQUEST, APART, run.parts, run.sent)
     assert [body["random_seed"] for body in read.bodies] == [5, 6, 7]
     assert [part.response_id for part in read.parts] == ["id-p", "id-p", "id-p"]
     assert read.notes == run.notes
@@ -172,20 +172,20 @@ NOTHING = Quirks()
 @pytest.mark.parametrize(
     ("endpoint", "request_", "quirks", "split", "word"),
     [
-        (Endpoint("e", URL, single_choice=True), ASKED, NOTHING, Split(choices=True), "profile"),
-        (Endpoint("e", URL, drop=frozenset({"n"})), ASKED, NOTHING, Split(choices=True), "profile"),
-        (Endpoint("e", URL, limits={"n": Range(1, 2)}), ASKED, NOTHING, Split(choices=True), "up to 2"),
-        (Endpoint("e", URL, limits={"n": Range(1, 3)}), ASKED, NOTHING, NOT_SPLIT, ""),
-        (Endpoint("e", URL), ASKED, found(n=ProbeVerdict.NO_EFFECT), Split(choices=True), "ignored"),
-        (Endpoint("e", URL), ASKED, found(n=ProbeVerdict.REFUSED), Split(choices=True), "refused"),
-        (Endpoint("e", URL), ASKED, found(n=ProbeVerdict.UNKNOWN), NOT_SPLIT, ""),
-        (Endpoint("e", URL), ASKED, Quirks(seen=Split(choices=True)), Split(choices=True), "before"),
+        (Endpoint("e", URL, single_choice=True), REQUEST, NOTHING, Split(choices=True), "profile"),
+        (Endpoint("e", URL, drop=frozenset({"n"})), REQUEST, NOTHING, Split(choices=True), "profile"),
+        (Endpoint("e", URL, limits={"n": Range(1, 2)}), REQUEST, NOTHING, Split(choices=True), "up to 2"),
+        (Endpoint("e", URL, limits={"n": Range(1, 3)}), REQUEST, NOTHING, NOT_SPLIT, ""),
+        (Endpoint("e", URL), REQUEST, found(n=ProbeVerdict.NO_EFFECT), Split(choices=True), "ignored"),
+        (Endpoint("e", URL), REQUEST, found(n=ProbeVerdict.REFUSED), Split(choices=True), "refused"),
+        (Endpoint("e", URL), REQUEST, found(n=ProbeVerdict.UNKNOWN), NOT_SPLIT, ""),
+        (Endpoint("e", URL), REQUEST, Quirks(seen=Split(choices=True)), Split(choices=True), "before"),
         (Endpoint("e", URL, single_prompt=True), TEXTS, NOTHING, Split(prompts=True), "profile"),
         (Endpoint("e", URL), TEXTS, found(texts=ProbeVerdict.REFUSED), Split(prompts=True), "refused"),
         (Endpoint("e", URL), LISTS, found(texts=ProbeVerdict.REFUSED), NOT_SPLIT, ""),
         (Endpoint("e", URL), LISTS, found(lists=ProbeVerdict.NO_EFFECT), Split(prompts=True), "ignored"),
-        (Endpoint("e", URL, single_prompt=True), ASKED, NOTHING, NOT_SPLIT, ""),
-        (Endpoint("e", URL), ASKED, NOTHING, NOT_SPLIT, ""),
+        (Endpoint("e", URL, single_prompt=True), REQUEST, NOTHING, NOT_SPLIT, ""),
+        (Endpoint("e", URL), REQUEST, NOTHING, NOT_SPLIT, ""),
     ],
 )
 def test_an_offer_says_what_the_endpoint_does_not_do(
@@ -199,13 +199,13 @@ def test_an_offer_says_what_the_endpoint_does_not_do(
 
 
 def test_candidates_that_are_ranked_together_are_never_asked_for_apart() -> None:
-    request = ASKED._replace(parameters=ASKED.parameters.set("best_of", 4))
+    request = REQUEST._replace(parameters=REQUEST.parameters.set("best_of", 4))
     assert offer_split(Endpoint("e", URL, single_choice=True), request, NOTHING) is None
 
 
 async def test_an_answer_that_lacks_choices_is_remembered_for_the_next_time() -> None:
     async with serving(echoing) as loopback:
-        run = await sent(loopback, Run(ASKED))
+        run = await sent(loopback, Run(REQUEST))
     assert "server returned 1 of 3 choices" in run.notes
     assert left_out(run) == APART
-    assert left_out(Run(ASKED, outcome=Outcome.ERROR)) == NOT_SPLIT
+    assert left_out(Run(REQUEST, outcome=Outcome.ERROR)) == NOT_SPLIT

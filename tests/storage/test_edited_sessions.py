@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from tests.storage.session_cases import essence
 from workbench.domain.run import Run
 from workbench.domain.session import Draft
@@ -21,7 +21,7 @@ TEXT = " one\r\n two\n\n[[runs]]\n\ufeff"
 
 def upon(text: str = TEXT) -> Run:
     """A run as it is after it was sent."""
-    run = run_of(choice_of([piece(text, 0.5, two=0.25), " more"]), prompt="Once\nupon")
+    run = run_of(choice_of([token_of(text, 0.5, two=0.25), " more"]), prompt="Once\nupon")
     run.sent = run.request.body()
     return run
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from tests.storage.session_cases import runs
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.parameter_table import ParameterValue
@@ -34,7 +34,7 @@ _HOSTILE = "</pre><script>alert(1)</script>\x1b[31m\x00`````"
 
 
 def _hostile() -> Session:
-    run = run_of(choice_of([piece(_HOSTILE, 0.05, two=0.5), piece(" tail", 0.95)]), prompt=_HOSTILE)
+    run = run_of(choice_of([token_of(_HOSTILE, 0.05, two=0.5), token_of(" tail", 0.95)]), prompt=_HOSTILE)
     return Session(title=_HOSTILE, runs=[run])
 
 
@@ -46,14 +46,16 @@ def test_html_runs_no_script_and_loads_nothing() -> None:
 
 
 def test_html_shows_each_token_s_level_and_alternatives() -> None:
-    page = to_html(Session(runs=[run_of(choice_of([piece("sure", 0.95), piece(" odd", 0.05, two=0.5)]))]))
+    page = to_html(
+        Session(runs=[run_of(choice_of([token_of("sure", 0.95), token_of(" odd", 0.05, two=0.5)]))])
+    )
     assert re.search(r'class="l0"[^>]*>sure<', page)
     assert re.search(r'class="l4" title="[^"]*50\.0%[^"]*two[^"]*"> odd<', page)
 
 
 def _branched() -> Session:
     """Two runs, the second one a branch with parameters, a preset and a seed."""
-    first, second = run_of(choice_of([" upon", " a"])), run_of(choice_of([piece(" there", 0.5)]))
+    first, second = run_of(choice_of([" upon", " a"])), run_of(choice_of([token_of(" there", 0.5)]))
     values: dict[str, ParameterValue] = {"temperature": 0.25, "seed": 7, "stop": ("<b>",)}
     second.request = second.request._replace(model="m<1>", parameters=Parameters(values))
     second.preset, second.endpoint, second.total = "precise", "lab", 0.5
@@ -84,7 +86,7 @@ def test_markdown_has_the_same_facts() -> None:
     ("probability", "shown"), [(0.0001, "&lt;0.1%"), (0.99999, "&gt;99.9%"), (1, "100.0%")]
 )
 def test_a_small_probability_never_reads_as_nothing(probability: float, shown: str) -> None:
-    run = run_of(choice_of([piece(" rare", probability)]))
+    run = run_of(choice_of([token_of(" rare", probability)]))
     for written in (to_html(Session(runs=[run])), to_svg(run)):
         assert f"&#x27; rare&#x27; {shown}" in written
 

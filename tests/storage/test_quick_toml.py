@@ -9,7 +9,7 @@ import tomli
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from tests.storage.session_cases import runs, texts
 from workbench.domain.run import Run
 from workbench.storage.run_format import run_to_toml
@@ -24,7 +24,9 @@ def _file(*made: Run) -> bytes:
 
 
 def _long_run(prompt: str, text: str) -> Run:
-    return run_of(choice_of([piece(f"{text}{index}", 0.5, other=0.25) for index in range(60)]), prompt=prompt)
+    return run_of(
+        choice_of([token_of(f"{text}{index}", 0.5, other=0.25) for index in range(60)]), prompt=prompt
+    )
 
 
 @settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from tests.storage.session_cases import runs
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Run
@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def _run(text: str, prompt: str = "Once") -> Run:
-    run = run_of(choice_of([piece(text, 0.5, two=0.25), " more"]), prompt=prompt)
+    run = run_of(choice_of([token_of(text, 0.5, two=0.25), " more"]), prompt=prompt)
     run.sent = run.request.body()
     return run
 

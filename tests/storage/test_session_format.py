@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from tests.storage.session_cases import essence, runs, sessions
 from workbench.domain.choice import ReceivedToken
 from workbench.domain.errors import StorageError
@@ -52,7 +52,7 @@ def test_lone_surrogates_become_replacement_characters() -> None:
 
 
 def test_a_person_meets_prompt_and_answers_before_the_token_columns() -> None:
-    run = run_of(choice_of([piece("one", 0.5, two=0.2)], 0), choice_of([piece("uno", 0.5)], 1))
+    run = run_of(choice_of([token_of("one", 0.5, two=0.2)], 0), choice_of([token_of("uno", 0.5)], 1))
     text = run_to_toml(run)
     assert text.index("prompt =") < text.index('"one"') < text.index('"uno"') < text.index("[[runs.tokens]]")
     assert max(map(len, text.splitlines())) < 120
@@ -97,7 +97,7 @@ def test_a_prompt_that_holds_the_mark_of_runs_many_times_is_read(tmp_path: Path)
 def test_runs_are_appended_without_reading_the_file(tmp_path: Path) -> None:
     path = tmp_path / "kept.toml"
     path.write_bytes(head_to_toml(Session()).replace("\n", "\r\n").encode())
-    runs = [run_of(choice_of([piece("a", 0.5)])), run_of(choice_of(["b\n"]))]
+    runs = [run_of(choice_of([token_of("a", 0.5)])), run_of(choice_of(["b\n"]))]
     append_runs(path, runs[:1])
     append_runs(path, runs[1:])
     assert [(run.id, run.choices[0].text) for run in iterate_runs(path)] == [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from tests.storage.session_cases import essence, received
 from workbench.domain.choice import Choice
 from workbench.domain.conversation import Chat
@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def _run(text: str = " one", prompt: str = "Once") -> Run:
-    return _sent(run_of(choice_of([piece(text, 0.5, two=0.25), " more"]), prompt=prompt))
+    return _sent(run_of(choice_of([token_of(text, 0.5, two=0.25), " more"]), prompt=prompt))
 
 
 def _sent(run: Run) -> Run:
@@ -114,9 +114,9 @@ def test_the_tokens_of_a_run_that_was_streaming_are_recovered(path: Path) -> Non
     store = _started(path)
     run = Run(_run().request, "test")
     coming = Increments(run)
-    run.choice(0).append(piece(" a", 0.5), 0.1)
+    run.choice(0).append(token_of(" a", 0.5), 0.1)
     store.progress(received(coming))
-    run.choice(0).append(piece(" b", 0.5), 0.2)
+    run.choice(0).append(token_of(" b", 0.5), 0.2)
     store.progress(received(coming))
     assert coming.take() is None
     _abandon(store)
@@ -132,9 +132,9 @@ def test_tokens_replaced_after_they_were_stored_are_recovered_as_replaced(path: 
     store = _started(path)
     run = Run(_run().request, "test")
     coming = Increments(run)
-    run.choice(0).append(piece(" a", 0.5), 0.1)
+    run.choice(0).append(token_of(" a", 0.5), 0.1)
     store.progress(received(coming))
-    run.choice(0).replace([piece(" b", 0.5), piece("c", 0.5)], [0.1, 0.2])
+    run.choice(0).replace([token_of(" b", 0.5), token_of("c", 0.5)], [0.1, 0.2])
     store.progress(received(coming))
     _abandon(store)
     (again,) = SessionStore.open(path).session.runs
@@ -322,7 +322,7 @@ def test_the_draft_belongs_to_the_first_window_and_the_second_keeps_its_own(path
 def test_a_live_window_s_stream_is_not_taken_for_a_dead_one_s(path: Path) -> None:
     first = _started(path)
     run = Run(_run().request)
-    run.choice(0).append(piece(" a", 0.5), 0.1)
+    run.choice(0).append(token_of(" a", 0.5), 0.1)
     first.progress(received(Increments(run)))
     assert SessionStore.open(path).session.runs == []
 
@@ -366,7 +366,7 @@ def test_a_full_disk_leaves_the_file_whole_and_the_run_in_memory_until_there_is_
     before = path.read_bytes()
     big = Choice(0)
     for number in range(2000):
-        big.append(piece(f" {number}", 0.5), number / 10)
+        big.append(token_of(f" {number}", 0.5), number / 10)
     run = _sent(run_of(big))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     old = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from workbench.domain.errors import StorageError
 from workbench.domain.session import Draft, Session
 from workbench.storage.files import Folders
@@ -24,7 +24,7 @@ def library(tmp_path: Path) -> Library:
 def _add(library: Library, title: str, answer: str = " upon a time") -> Path:
     store = SessionStore.create(library.new_path(title), Session(title=title))
     store.save_draft(Draft(prompt="the draft"))
-    store.finish(run_of(choice_of([piece(answer, 0.5, other=0.1)]), prompt="a\n[[runs.tokens]]\nb"))
+    store.finish(run_of(choice_of([token_of(answer, 0.5, other=0.1)]), prompt="a\n[[runs.tokens]]\nb"))
     store.close()
     return store.path
 

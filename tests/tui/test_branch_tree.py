@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Static
 
 from tests.client.loopback import DONE, answering, hanging, head
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from tests.tui.scripted import answer, until, use_parameters, workbench
 from workbench.domain.prompt import TokensPrompt
 from workbench.domain.request import Request
@@ -25,7 +25,7 @@ from workbench.tui.tokens.run_sections import shown_prompt
 
 
 def _run(name: str, parent: str = "", token: int = 1, **choice: float) -> Run:
-    run = run_of(choice_of([piece(f" {name}", 0.5), piece(" on", 0.5)]), prompt="Once")
+    run = run_of(choice_of([token_of(f" {name}", 0.5), token_of(" on", 0.5)]), prompt="Once")
     run.id = name
     run.parent = Parent(parent, 0, token, " x") if parent else None
     return run

@@ -25,7 +25,7 @@ class Shown(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.said: list[type[object]] = []
+        self.messages: list[type[object]] = []
 
     def compose(self) -> ComposeResult:
         names = [f"row {row}" for row in range(ROWS)]
@@ -34,7 +34,7 @@ class Shown(App[None]):
     @on(CellTable.CellHighlighted)
     @on(CellTable.Opened)
     def _hear(self, event: CellTable.CellHighlighted | CellTable.Opened) -> None:
-        self.said.append(type(event))
+        self.messages.append(type(event))
 
 
 @asynccontextmanager
@@ -80,7 +80,7 @@ async def test_every_key_moves_the_cursor_and_none_takes_it_out_of_the_table() -
         assert shown.cursor == (0, 0)
         await pilot.press("down", "right", "right")
         assert shown.cursor == (1, 2)
-        assert app.said == [CellTable.CellHighlighted] * 4
+        assert app.messages == [CellTable.CellHighlighted] * 4
         await pilot.press("end", "right", *["pagedown"] * 9, "down")
         assert shown.cursor == (ROWS - 1, ACROSS)
 
@@ -98,9 +98,9 @@ async def test_a_click_goes_to_a_cell_and_opens_the_one_under_the_cursor() -> No
     async with table() as (app, shown, pilot):
         await pilot.click(shown, offset=(21, 3))
         assert shown.cursor == (2, 2)
-        assert app.said == [CellTable.CellHighlighted]
+        assert app.messages == [CellTable.CellHighlighted]
         await pilot.click(shown, offset=(21, 3))
-        assert app.said == [CellTable.CellHighlighted, CellTable.Opened]
+        assert app.messages == [CellTable.CellHighlighted, CellTable.Opened]
         await pilot.click(shown, offset=(2, 5))
         assert shown.cursor == (4, 0)
         await pilot.click(shown, offset=(12, 0))

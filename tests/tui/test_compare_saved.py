@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from tests.client.loopback import answering
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from tests.tui.scripted import answer, until, workbench
 from tests.tui.test_sessions_screen import keep
 from tests.tui.test_wiring import toasts
@@ -24,7 +24,7 @@ from workbench.tui.sessions.screen import SessionsScreen
 
 def saved(*texts: str, temperature: float) -> Run:
     """A run of the test's endpoint that is over."""
-    made = run_of(choice_of([piece(text, 0.5, other=0.25) for text in texts]))
+    made = run_of(choice_of([token_of(text, 0.5, other=0.25) for text in texts]))
     made.request = type(made.request)(made.request.prompt, "", Parameters({"temperature": temperature}))
     return made
 

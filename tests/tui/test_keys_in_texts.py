@@ -10,7 +10,7 @@ from textual.screen import Screen
 from textual.widgets import Label, Static
 
 from tests.client.loopback import answering
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from tests.tui.scripted import answer, do, until, workbench
 from tests.tui.test_wiring import configure, toasts
 from workbench.tui.app import WorkbenchApp
@@ -87,7 +87,7 @@ async def test_a_screen_names_the_keys_that_work(
 async def test_a_deletion_names_the_key_that_undoes_it() -> None:
     configure(KEYS)
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
-        app.workspace.runs.add([run_of(choice_of([piece(" a", 0.5)]))])
+        app.workspace.runs.add([run_of(choice_of([token_of(" a", 0.5)]))])
         await do(app, "delete_run")
         await until(pilot, lambda: bool(toasts(app)))
         assert toasts(app) == ["1 run deleted; F6 restores it."]

@@ -29,7 +29,7 @@ async def open_probe(app: WorkbenchApp, pilot: Pilot[int]) -> ProbeScreen:
     return screen
 
 
-def said(screen: ProbeScreen, id: str) -> str:
+def text_of(screen: ProbeScreen, id: str) -> str:
     """What one part of the screen says."""
     return str(screen.query_one(f"#{id}").render())
 
@@ -39,16 +39,16 @@ async def test_what_would_be_sent_is_told_first_and_each_finding_is_shown() -> N
     async with toy.serve() as url, workbench(answering(b""), (80, 24)) as (app, pilot, _):
         app.workspace.drafting.use_endpoint(Endpoint("toy", url))
         screen = await open_probe(app, pilot)
-        assert "at most 22 tiny requests, of at most 12 tokens a choice" in said(screen, "now")
+        assert "at most 22 tiny requests, of at most 12 tokens a choice" in text_of(screen, "now")
         assert toy.bodies == []
         await pilot.press("enter")
-        await until(pilot, lambda: said(screen, "now").startswith("Done"))
+        await until(pilot, lambda: text_of(screen, "now").startswith("Done"))
         await until(pilot, lambda: "Esc Close" in screen.query_one(KeyRow).render().plain)
         assert len(toy.bodies) <= 22
         rows = [[str(cell) for cell in screen.table.get_row_at(at)] for at in range(screen.table.row_count)]
         assert ["–", "min_p"] in [row[:2] for row in rows]
         assert ["✗", "best_of"] in [row[:2] for row in rows]
-        assert "1 refused" in said(screen, "about")
+        assert "1 refused" in text_of(screen, "about")
         kept = load_probe(Folders.default(os.environ), "toy")
         assert kept is not None
         assert [finding.name for finding in kept.findings] == [row[1] for row in rows]
@@ -80,13 +80,13 @@ async def test_stopping_keeps_what_was_found_and_closes_the_connection() -> None
         await until(pilot, reached.is_set)
         assert "Esc Stop" in screen.query_one(KeyRow).render().plain
         await pilot.press("escape")
-        await until(pilot, lambda: said(screen, "now").startswith("Stopped. 4 requests sent."))
+        await until(pilot, lambda: text_of(screen, "now").startswith("Stopped. 4 requests sent."))
         await asyncio.wait_for(loopback.requests[-1].gone.wait(), 10)
         kept = load_probe(Folders.default(os.environ), app.workspace.drafting.endpoint.name)
         assert kept is not None
         assert kept.is_partial
         assert kept.verdict("greedy repeats") is ProbeVerdict.HONOURED
-        assert "stopped" in said(screen, "about")
+        assert "stopped" in text_of(screen, "about")
 
 
 async def test_an_endpoint_that_answers_nothing_is_told_and_keeps_what_was_known() -> None:
@@ -95,9 +95,9 @@ async def test_an_endpoint_that_answers_nothing_is_told_and_keeps_what_was_known
     async with Toy(status=401).serve() as url, workbench(answering(b"")) as (app, pilot, _):
         app.workspace.drafting.use_endpoint(Endpoint("toy", url))
         screen = await open_probe(app, pilot)
-        assert "Below is what was found on" in said(screen, "now")
+        assert "Below is what was found on" in text_of(screen, "now")
         await pilot.press("enter")
-        await until(pilot, lambda: "401" in said(screen, "now"))
-        assert said(screen, "now").endswith(". 1 request sent.")
+        await until(pilot, lambda: "401" in text_of(screen, "now"))
+        assert text_of(screen, "now").endswith(". 1 request sent.")
         assert load_probe(Folders.default(os.environ), "toy") == before
         assert screen.table.row_count == 1

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from tests.client.loopback import answering
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from tests.tui.scripted import SIZES, answer, until, workbench
 from tests.tui.test_wiring import toasts
 from workbench.domain.session import Session
@@ -37,7 +37,7 @@ def library() -> Library:
 def keep(title: str, text: str = " upon") -> Path:
     """A session of one run."""
     store = SessionStore.create(library().new_path(title), Session(title=title))
-    store.finish(run_of(choice_of([piece(text, 0.5, other=0.1)]), prompt="Once"))
+    store.finish(run_of(choice_of([token_of(text, 0.5, other=0.1)]), prompt="Once"))
     store.close()
     return store.path
 
@@ -129,10 +129,10 @@ async def test_typing_finds_a_session_and_enter_opens_it(size: tuple[int, int]) 
 
 
 async def test_what_is_typed_is_looked_at_first_though_the_open_session_fits_too() -> None:
-    open_one = keep("other", " lantern")
+    opened = keep("other", " lantern")
     keep("lantern")
     async with workbench(answering(answer(" in"))) as (app, pilot, _):
-        await app.main.open_session(open_one)
+        await app.main.open_session(opened)
         await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, SessionsScreen) and len(app.screen.shown) == 2)
         screen = app.screen

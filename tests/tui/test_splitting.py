@@ -34,7 +34,7 @@ def draft(app: WorkbenchApp, **values: int) -> None:
     use_parameters(app, Parameters(values))
 
 
-async def asked(app: WorkbenchApp, pilot: Pilot[int]) -> str:
+async def question_shown(app: WorkbenchApp, pilot: Pilot[int]) -> str:
     """Run, and give the question that is asked."""
     await pilot.press("f5")
     await until(pilot, lambda: isinstance(app.screen, Question))
@@ -50,7 +50,7 @@ async def test_a_profile_that_answers_one_choice_leads_to_an_offer() -> None:
     async with workbench(one_choice) as (app, pilot, loopback):
         app.workspace.drafting.use_endpoint(app.workspace.drafting.endpoint._replace(single_choice=True))
         draft(app, n=3, seed=1)
-        question = await asked(app, pilot)
+        question = await question_shown(app, pilot)
         assert "its profile says that it answers one choice a request" in question
         assert "3 requests" in question
         assert loopback.requests == []
@@ -66,14 +66,14 @@ async def test_no_sends_it_as_it_is_and_escape_sends_nothing() -> None:
         app.services.config = msgspec.structs.replace(app.services.config, confirm_above=10)
         app.workspace.drafting.use_endpoint(app.workspace.drafting.endpoint._replace(single_choice=True))
         draft(app, n=2, max_tokens=100)
-        question = await asked(app, pilot)
+        question = await question_shown(app, pilot)
         assert "up to 200 completion tokens" in question
         assert "Each prompt is processed 2 times." in question
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
         assert loopback.requests == []
         draft(app, n=2, max_tokens=4)
-        await asked(app, pilot)
+        await question_shown(app, pilot)
         await pilot.press("n")
         await until(pilot, lambda: bool(app.main.output.runs) and not app.workspace.runs.is_streaming)
         assert [request.json["n"] for request in loopback.requests] == [2]
@@ -87,7 +87,7 @@ async def test_an_answer_that_lacks_choices_leads_to_an_offer_the_next_time() ->
             pilot, lambda: "server returned 1 of 2 choices" in app.main.output.view.sections[-1].figures
         )
         assert "offers to send one request for each" in app.main.legend.note
-        assert "it left choices out of an answer before" in await asked(app, pilot)
+        assert "it left choices out of an answer before" in await question_shown(app, pilot)
         await pilot.press("y")
         await until(pilot, lambda: len(loopback.requests) == 3 and not app.workspace.runs.is_streaming)
         assert app.main.output.runs[-1].split == Split(choices=True)
@@ -99,17 +99,17 @@ async def test_more_choices_than_the_profile_allows_can_be_asked_for_apart_only(
         probe = Probe(app.workspace.drafting.endpoint.name, "m", datetime.now(UTC), 1, (finding,))
         save_probe(Folders.default(os.environ), probe)
         draft(app, n=2)
-        assert "its probe found n refused" in await asked(app, pilot)
+        assert "its probe found n refused" in await question_shown(app, pilot)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
         app.workspace.drafting.use_endpoint(
             app.workspace.drafting.endpoint._replace(limits={"n": Range(1, 2)})
         )
         draft(app, n=3)
-        assert "its profile allows n up to 2" in await asked(app, pilot)
+        assert "its profile allows n up to 2" in await question_shown(app, pilot)
         await pilot.press("n")
         await until(pilot, lambda: app.main.output.error.field == "n")
         assert loopback.requests == []
-        await asked(app, pilot)
+        await question_shown(app, pilot)
         await pilot.press("y")
         await until(pilot, lambda: len(loopback.requests) == 3 and not app.workspace.runs.is_streaming)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from tests.domain.builders import choice_of, piece, run_of
+from tests.domain.builders import choice_of, run_of, token_of
 from workbench.domain.errors import StorageError
 from workbench.domain.run import Outcome, Run
 from workbench.domain.session import Draft
@@ -20,7 +20,7 @@ from workbench.workspace.keeper import Keeper, Keepers
 
 def ended(text: str = " a") -> Run:
     """A run that is over."""
-    run = run_of(choice_of([piece(text, 0.5)]))
+    run = run_of(choice_of([token_of(text, 0.5)]))
     run.outcome = Outcome.COMPLETE
     return run
 
@@ -83,7 +83,7 @@ async def test_what_streams_is_stored_while_another_program_writes_the_file(tmp_
     with lock:
         keeper.ended(ended(" waits"))
         keeper.began(run)
-        run.choice(0).append(piece(" streams", 0.5), 0.1)
+        run.choice(0).append(token_of(" streams", 0.5), 0.1)
         keeper.tick()
         await until(lambda: any(b" streams" in file.read_bytes() for file in tmp_path.glob(".*.run")))
         keeper.edited(Draft(prompt="typed meanwhile"))

@@ -68,14 +68,14 @@ class ViewApp(App[None]):
     def __init__(self) -> None:
         super().__init__()
         self.view = TokenView()
-        self.said: list[Message] = []
+        self.messages: list[Message] = []
         self.followed: list[bool] = []
 
     def compose(self) -> ComposeResult:
         yield self.view
 
     def on_token_view_cursor_moved(self, message: TokenView.CursorMoved) -> None:
-        self.said.append(message)
+        self.messages.append(message)
 
     def on_mount(self) -> None:
         self.watch(self.view, "is_following", self._note_following, init=False)
@@ -260,7 +260,7 @@ async def test_the_cursor_goes_by_token_across_sections_and_says_so() -> None:
         await pilot.press("left", "right", "right")
         assert view.cursor == ("b", 0)
         assert isinstance(pilot.app, ViewApp)
-        moves = [(m.key, m.position) for m in pilot.app.said if isinstance(m, TokenView.CursorMoved)]
+        moves = [(m.key, m.position) for m in pilot.app.messages if isinstance(m, TokenView.CursorMoved)]
         assert moves == [("b", 0), ("a", 1), ("a", 0), ("a", 1), ("b", 0)]
 
 
