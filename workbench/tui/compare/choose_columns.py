@@ -127,7 +127,8 @@ def with_seeds(chosen: Chosen) -> tuple[Sequence[Column], str, list[Column]]:
     columns = chosen.columns
     if chosen.own_seeds:
         return [adding(column, "seed", random.getrandbits(31)) for column in columns], "separate seeds", []
-    seed, seed_note = _shared_seed(columns)
+    own = [seed for column in columns if isinstance(seed := column.parameters.get("seed"), int)]
+    seed = own[0] if own else random.getrandbits(31)
     replaced = [column for column in columns if column.parameters.get("seed") not in (None, seed)]
     shared = [
         column
@@ -135,17 +136,7 @@ def with_seeds(chosen: Chosen) -> tuple[Sequence[Column], str, list[Column]]:
         else replace(column, added={**column.added, "seed": seed})
         for column in columns
     ]
-    return shared, seed_note, replaced
-
-
-def _shared_seed(columns: Sequence[Column]) -> tuple[int, str]:
-    """Return the first column's seed that is set, else a random one, with a note on it."""
-    for column in columns:
-        seed = column.parameters.get("seed")
-        if isinstance(seed, int):
-            return seed, f"shared seed {seed}"
-    seed = random.getrandbits(31)
-    return seed, f"shared seed {seed} (random)"
+    return shared, f"shared seed {seed}" if own else f"shared seed {seed} (random)", replaced
 
 
 def endpoint_of(flow: FlowContext, name: str) -> Endpoint:
