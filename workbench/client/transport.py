@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import ssl
 import sys
-from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -81,9 +81,16 @@ if find_spec("sniffio") is None:
     # The HTTP library tries to import it for each connection; this avoids the search of all paths.
     sys.modules["sniffio"] = None  # type: ignore[assignment]
 
-_READABLE = ("gzip", "x-gzip", "deflate")
+_READABLE = ("gzip", "deflate")
+_OLD_GZIP = (b"content-encoding", b"x-gzip")
 _NOT_CONNECTED = (httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.ProxyError)
-_NOT_SENDABLE = (httpx.InvalidURL, httpcore.UnsupportedProtocol, httpcore.LocalProtocolError, UnicodeError)
+_NOT_SENDABLE = (
+    httpx.InvalidURL,
+    httpx.UnsupportedProtocol,
+    httpcore.UnsupportedProtocol,
+    httpcore.LocalProtocolError,
+    UnicodeError,
+)
 _BROKEN = (
     httpcore.NetworkError,
     httpcore.TimeoutException,
@@ -91,13 +98,8 @@ _BROKEN = (
     httpx.DecodingError,
     OSError,
 )
-_HEADERS = {
-    "Accept": "*/*",
-    # No compression: proxies buffer compressed streams.
-    "Accept-Encoding": "identity",
-    "Connection": "keep-alive",
-    "User-Agent": "completion-workbench",
-}
+# No compression: proxies buffer compressed streams.
+_HEADERS = {"User-Agent": "completion-workbench", "Accept-Encoding": "identity"}
 
 
 class Transport:
@@ -107,8 +109,13 @@ class Transport:
         """Raises EndpointError if the proxy or a TLS file cannot be used."""
         self._endpoint = endpoint
         proxy = proxy_of(endpoint, os.environ)
-        self._pool = Pool(tls_context(endpoint, os.environ), None if proxy is None else _proxy(proxy))
-        self._cookies = httpx.Cookies()
+        pool = Pool(tls_context(endpoint, os.environ), None if proxy is None else _proxy(proxy))
+        self._http = httpx.AsyncClient(
+            transport=_PoolTransport(pool),
+            trust_env=False,
+            timeout=httpx.Timeout(**endpoint.timeouts._asdict(), pool=None),
+            headers=_HEADERS,
+        )
 
     @asynccontextmanager
     async def exchange(
@@ -118,55 +125,31 @@ class Transport:
 
         Raises EndpointError if the request fails, NotConnectedError if no connection was established.
         """
-        async with AsyncExitStack() as stack:
-            try:
-                request = self._request(method, url, headers, body)
-                sent = httpcore.Request(
-                    method,
-                    _core_url(request.url),
-                    headers=request.headers.raw,
-                    content=body,
-                    extensions={"timeout": self._endpoint.timeouts._asdict()},
-                )
-                connection = await stack.enter_async_context(self._pool.connection(sent.url.origin))
-                response = await connection.handle_async_request(sent)
-            except _NOT_CONNECTED as error:
-                raise _not_connected(error, url, self._endpoint) from None
-            except _NOT_SENDABLE:
-                raise EndpointError(
-                    "The request cannot be sent",
-                    show_url(url),
-                    "Check the base URL and the headers in the endpoint's profile.",
-                ) from None
-            except _BROKEN as error:
-                raise _broken(error, url, self._endpoint) from None
-            stack.push_async_callback(response.aclose)
-            head = httpx.Headers(response.headers)
-            cookies = [(name, value) for name, value in head.multi_items() if name == "set-cookie"]
-            self._cookies.extract_cookies(httpx.Response(response.status, headers=cookies, request=request))
-            reason = response.extensions.get("reason_phrase", b"").decode("ascii", "ignore")
-            yield Reply(response.status, reason, head, self._chunks(response, head, url))
+        try:
+            request = self._http.build_request(method, url, headers=dict(headers), content=body or None)
+            response = await self._http.send(request, stream=True)
+        except _NOT_CONNECTED as error:
+            raise _not_connected(error, url, self._endpoint) from None
+        except _NOT_SENDABLE:
+            raise EndpointError(
+                "The request cannot be sent",
+                show_url(url),
+                "Check the base URL and the headers in the endpoint's profile.",
+            ) from None
+        except _BROKEN as error:
+            raise _broken(error, url, self._endpoint) from None
+        async with aclosing(response):
+            chunks = self._chunks(response, url)
+            yield Reply(response.status_code, response.reason_phrase, response.headers, chunks)
 
-    def _request(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> httpx.Request:
-        all_headers = httpx.Headers(_HEADERS)
-        all_headers.update(headers)
-        request = httpx.Request(method, url, headers=all_headers, content=body or None, cookies=self._cookies)
-        if request.url.userinfo:
-            basic = httpx.BasicAuth(request.url.username, request.url.password)
-            request = next(basic.auth_flow(request))
-        return request
-
-    async def _chunks(
-        self, response: httpcore.Response, head: Mapping[str, str], url: str
-    ) -> AsyncGenerator[bytes]:
-        assert isinstance(response.stream, AsyncIterable)
-        source: AsyncIterable[bytes] = response.stream
-        if (encoding := head.get("content-encoding", "").strip().lower()) not in ("", "identity"):
-            if encoding not in _READABLE:
-                raise _compressed(encoding)
-            # httpx does not know the old name of gzip.
-            known = {"Content-Encoding": encoding.removeprefix("x-")}
-            source = httpx.Response(response.status, headers=known, content=source).aiter_bytes()
+    async def _chunks(self, response: httpx.Response, url: str) -> AsyncGenerator[bytes]:
+        encoding = response.headers.get("content-encoding", "").strip().lower()
+        is_encoded = encoding not in ("", "identity")
+        if is_encoded and encoding not in _READABLE:
+            raise _compressed(encoding)
+        # The stream below `aiter_raw()`, which would copy every chunk again.
+        source = response.aiter_bytes() if is_encoded else response.stream
+        assert isinstance(source, AsyncIterable)
         try:
             async for chunk in source:
                 yield chunk
@@ -175,7 +158,57 @@ class Transport:
 
     async def aclose(self) -> None:
         """Close all connections."""
+        await self._http.aclose()
+
+
+class _PoolTransport(httpx.AsyncBaseTransport):
+    """Sends httpx requests over the connections of a pool."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request. Raises httpcore errors."""
+        assert isinstance(request.stream, AsyncIterable)
+        sent = httpcore.Request(
+            request.method,
+            _core_url(request.url),
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions=request.extensions,
+        )
+        async with AsyncExitStack() as stack:
+            connection = await stack.enter_async_context(self._pool.connection(sent.url.origin))
+            response = await connection.handle_async_request(sent)
+            stack.push_async_callback(response.aclose)
+            assert isinstance(response.stream, AsyncIterable)
+            headers = [
+                # An old name of gzip that httpx does not decode.
+                (name, b"gzip" if (name.lower(), value.lower()) == _OLD_GZIP else value)
+                for name, value in response.headers
+            ]
+            body = _Body(response.stream, stack.pop_all())
+            return httpx.Response(
+                response.status, headers=headers, stream=body, extensions=response.extensions
+            )
+
+    async def aclose(self) -> None:
+        """Close all connections."""
         await self._pool.aclose()
+
+
+class _Body(httpx.AsyncByteStream):
+    """A response body; closing it returns the connection to the pool, which keeps it if it was read fully."""
+
+    def __init__(self, stream: AsyncIterable[bytes], exits: AsyncExitStack) -> None:
+        self._stream, self._exits = stream, exits
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return aiter(self._stream)
+
+    async def aclose(self) -> None:
+        """Close the body."""
+        await self._exits.aclose()
 
 
 def _core_url(url: httpx.URL) -> httpcore.URL:
