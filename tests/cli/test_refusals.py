@@ -114,3 +114,25 @@ def test_control_characters_of_arguments_do_not_reach_the_terminal(
     with pytest.raises(SystemExit):
         main(["endpoints", "\x1b[31m"])
     assert "\x1b" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--runs", "a.toml", "b.toml", "--prompt", "x"),
+        ("--runs", "a.toml", "b.toml", "--prompts", "x.txt"),
+        ("--runs", "a.toml", "b.toml", "--preset", "greedy"),
+        ("--runs", "a.toml", "b.toml", "--temperature", "0"),
+        ("--runs", "a.toml", "b.toml", "--endpoint", "local"),
+        ("--prompts", "x.txt", "--preset", "greedy", "--preset", "pure", "--prompt", "x"),
+        ("--prompt", "x", "--preset", "greedy", "--preset", "pure", "--column", "q"),
+    ],
+)
+def test_an_option_without_effect_on_a_comparison_is_refused(
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["compare", *arguments])
+    assert caught.value.code == ExitStatus.BAD_ARGUMENTS
+    refused = arguments[3] if arguments[0] == "--runs" else arguments[-2]
+    assert capsys.readouterr().err.startswith(f"workbench compare: error: {refused} ")

@@ -98,3 +98,8 @@ def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, name: str, text: s
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"gone\.txt cannot be read"):
         read_prompts(tmp_path / "gone.txt")
+
+
+def test_a_text_file_has_no_columns(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"a\.txt has no column 'q'"):
+        read_prompts(written(tmp_path, "a.txt", "one"), "q")

@@ -19,7 +19,7 @@ from workbench.cli.command_workspace import open_workspace, services_of
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_notes
 from workbench.cli.output import print_json, run_to_json
-from workbench.cli.parsing import file_name, naming_files
+from workbench.cli.parsing import file_name, naming_files, refuse_unused
 from workbench.cli.request_options import (
     add_endpoint_options,
     add_parameter_options,
@@ -37,6 +37,7 @@ from workbench.domain.endpoint import Endpoint
 from workbench.domain.errors import BadValueError
 from workbench.domain.json_values import JsonValue
 from workbench.domain.measures import summarise
+from workbench.domain.parameter_table import PARAMETERS
 from workbench.domain.parameters import Parameters
 from workbench.domain.preset import Preset
 from workbench.domain.prompt import Prompt, TextPrompt, prompt_to_editor, single_prompts
@@ -89,6 +90,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare, print a table or JSON and return the exit status."""
+    _refuse_unused_options(arguments)
     if arguments.runs:
         return compare_saved(arguments.runs, as_json=arguments.json)
     services = services_of(arguments)
@@ -128,6 +130,18 @@ def run(arguments: argparse.Namespace) -> int:
                 row = runs[number * len(columns) : (number + 1) * len(columns)]
                 print_compared(prompt_to_editor(prompt), "preset", columns, row)
         return batch_status(runs, interrupted)
+
+
+def _refuse_unused_options(arguments: argparse.Namespace) -> None:
+    prompts = ("prompt", "prompt_file", "prompt_ids")
+    if arguments.runs:
+        names = (*prompts, "prompts", "column", "preset", "at", "any_seed", "session", "endpoint", "model")
+        fields = (field.name for field in PARAMETERS)
+        refuse_unused(arguments, (*names, *fields, "extra"), "has no effect on saved runs (--runs)")
+    elif arguments.prompts:
+        refuse_unused(arguments, prompts, "cannot be mixed with --prompts")
+    else:
+        refuse_unused(arguments, ("column",), "is for the file of --prompts")
 
 
 def _prompts(arguments: argparse.Namespace) -> tuple[Prompt, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -44,6 +44,13 @@ def naming_files() -> Iterator[None]:
         yield
     except StorageError as problem:
         raise BadValueError(problem.title_with_path, problem.message, problem.hint) from None
+
+
+def refuse_unused(arguments: argparse.Namespace, names: Iterable[str], why: str) -> None:
+    """Raise BadValueError for the first option that was given without effect; `why` continues its name."""
+    for name in names:
+        if getattr(arguments, name):
+            raise BadValueError(f"--{name.replace('_', '-')} {why}", field=name)
 
 
 def file_name(text: str) -> str:

@@ -11,7 +11,7 @@ from workbench.cli.command_workspace import follow, open_workspace, report, run_
 from workbench.cli.confirm import add_yes_option, is_agreed
 from workbench.cli.exit_status import ExitStatus
 from workbench.cli.messages import print_message
-from workbench.cli.parsing import file_name
+from workbench.cli.parsing import file_name, refuse_unused
 from workbench.cli.request_options import (
     add_endpoint_options,
     add_parameter_options,
@@ -104,10 +104,8 @@ def _refuse_mixed_prompts(arguments: argparse.Namespace) -> None:
         )
     if is_chat(arguments) and arguments.split:
         raise BadValueError("--split is for prompts: a conversation has one answer at a time")
-    unused = [] if is_chat(arguments) else [name for name in _OF_CHAT if getattr(arguments, name)]
-    if unused:
-        option = f"--{unused[0].replace('_', '-')}"
-        raise BadValueError(f"{option} is only for conversations", hint="Give one with --chat or --say.")
+    if not is_chat(arguments):
+        refuse_unused(arguments, _OF_CHAT, "is only for conversations, which --chat or --say gives")
     if arguments.say is not None and not (arguments.chat or arguments.session):
         raise BadValueError("--say needs a conversation to continue", hint="Name --session or --chat.")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from workbench.domain.display import plural
+from workbench.domain.display import one_line, plural
 from workbench.domain.errors import StorageError
 from workbench.domain.json_values import parse_json
 from workbench.domain.prompt import PromptKind, TextsPrompt, prompt_from_editor
@@ -44,6 +44,9 @@ def read_prompts(path: Path, column: str = "") -> tuple[str, ...]:
             prompts = tuple(_json_lines(path, text, column))
         case ".csv" | ".tsv":
             prompts = tuple(_rows(path, text, column))
+        case _ if column:
+            hint = "Only files named .jsonl, .ndjson, .csv or .tsv have columns."
+            raise file_error(path, f"has no column {one_line(column, 40)!r}", "It is read as text.", hint)
         case _:
             prompts = _texts(text)
     if not prompts:
