@@ -136,3 +136,11 @@ def test_an_option_without_effect_on_a_comparison_is_refused(
     assert caught.value.code == ExitStatus.BAD_ARGUMENTS
     refused = arguments[3] if arguments[0] == "--runs" else arguments[-2]
     assert capsys.readouterr().err.startswith(f"workbench compare: error: {refused} ")
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "99999999999999999999", "http"])
+def test_what_is_no_port_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["serve", f"--port={port}"])
+    assert caught.value.code == ExitStatus.BAD_ARGUMENTS
+    assert f"argument --port: {port!r} is not a port" in capsys.readouterr().err

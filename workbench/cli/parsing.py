@@ -12,6 +12,8 @@ from workbench.domain.display import visible
 from workbench.domain.errors import BadValueError, StorageError
 from workbench.domain.parameter_values import whole_number
 
+_LAST_PORT = 65535
+
 
 class Parser(argparse.ArgumentParser):
     """An argument parser whose options take UTF-8 text, except those of type `file_name`."""
@@ -67,6 +69,13 @@ def unicode_text(text: str) -> str:
         shown = visible(text[:60])
         raise argparse.ArgumentTypeError(f"byte 0x{raw.hex()} in '{shown}' is not UTF-8") from None
     return text
+
+
+def port_number(text: str) -> int:
+    """The `type` of an option that takes a TCP port. Raises ArgumentTypeError."""
+    if (number := whole_number(text)) is None or number > _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: a whole number from 0 to {_LAST_PORT}")
+    return number
 
 
 def positive(text: str) -> int:

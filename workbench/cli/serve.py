@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.cli.parsing import file_name
+from workbench.cli.parsing import file_name, port_number
 from workbench.domain.endpoint import SERVE_PORT
 from workbench.local.options import ServeOptions
 from workbench.local.serve import run_server
@@ -14,7 +14,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument(
-        "--port", type=int, default=SERVE_PORT, help="port; 0 takes a free one (default: %(default)s)"
+        "--port", type=port_number, default=SERVE_PORT, help="port; 0 takes a free one (default: %(default)s)"
     )
     parser.add_argument(
         "--model", type=file_name, metavar="FILE", help="a GGUF file (default: the embedded model)"
