@@ -420,6 +420,39 @@ def test_the_runs_of_a_window_are_added_to_a_session_that_replaces_its_file(path
     assert (opened.session.id, len(opened.session.runs), opened.notes) == (other.session.id, 4, ())
 
 
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_closing_saves_a_copy_where_another_program_damaged_the_file(path: Path, is_changed: bool) -> None:
+    store = _started(path, _run(" one"), _run(" two"))
+    store.rename("title")
+    path.write_text("= damaged")
+    if is_changed:
+        with pytest.raises(StorageError, match="not a readable session"):
+            store.finish(_run(" three"))
+    with pytest.raises(StorageError, match="not a readable session"):
+        store.close()
+    assert path.read_text() == "= damaged"
+    (copy,) = path.parent.glob("lighthouse-copy-*.toml")
+    assert store.notes == [f"lighthouse.toml is damaged; the session is saved as {copy.name}"]
+    session = SessionStore.open(copy).session
+    assert (session.title, session.draft.prompt) == ("title (copy)", "typed")
+    assert _texts(session) == [" one more", " two more", *[" three more"] * is_changed]
+    assert session.id != store.session.id
+
+
+def test_closing_saves_no_copy_where_the_file_is_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = _started(path, _run(" one"))
+
+    def refuse(*given: object) -> None:
+        raise StorageError("lighthouse.toml cannot be written")
+
+    monkeypatch.setattr("workbench.storage.session_store.write_atomically", refuse)
+    with pytest.raises(StorageError, match="cannot be written"):
+        store.rename("title")
+    with pytest.raises(StorageError, match="cannot be written"):
+        store.close()
+    assert [other.suffix for other in path.parent.glob("*.toml")] == [".toml"]
+
+
 def test_a_missing_file_says_so_unless_it_may_be_made(path: Path) -> None:
     with pytest.raises(StorageError, match="cannot be read"):
         SessionStore.open(path)

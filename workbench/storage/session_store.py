@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -529,15 +530,38 @@ class SessionStore:
     def close(self) -> None:
         """Save all changes and release the file; sidecars keep what cannot be saved.
 
-        Raises StorageError, after releasing the file.
+        If another program has damaged the file, everything is saved as a new session beside it. Raises
+        StorageError, after releasing the file.
         """
         try:
             if not self.read_only and (self._pending or self._changed or self._draft_changed):
                 with self._storing():
                     self._take_over_draft()
                 self.save()
+            else:
+                with suppress(BusyError):
+                    self.poll()
+        except BusyError:
+            raise
+        except StorageError:
+            self._save_copy_of_damaged()
+            raise
         finally:
             self._sidecars.leave()
+
+    def _save_copy_of_damaged(self) -> None:
+        try:
+            parse_session(read_bytes(self.path), self.path)
+        except StorageError:
+            title = f"{self.session.title or self.path.stem} (copy)"
+            name = f"{self.path.stem[:100]}-copy-{datetime.now():%Y%m%d-%H%M%S}.toml"
+            with suppress(StorageError):
+                copy = SessionStore.create(
+                    self.path.with_name(name), replace(self.session, id=uuid.uuid4().hex, title=title)
+                )
+                copy.save()
+                copy.close()
+                self._note(f"is damaged; the session is saved as {one_line(name, 160)}")
 
 
 def append_runs(path: Path, runs: Iterable[Run]) -> None:
