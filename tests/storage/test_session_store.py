@@ -420,6 +420,21 @@ def test_the_runs_of_a_window_are_added_to_a_session_that_replaces_its_file(path
     assert (opened.session.id, len(opened.session.runs), opened.notes) == (other.session.id, 4, ())
 
 
+def test_nothing_is_said_to_be_recovered_into_a_file_that_is_not_a_session(path: Path) -> None:
+    store = _started(path, _run())
+    store.save_draft(Draft(prompt="typed later"))
+    _abandon(store)
+    whole = path.read_bytes()
+    path.write_text("= damaged")
+    opened = SessionStore.open(path)
+    assert opened.notes == ("the unsaved draft and runs beside the file are recovered once it is corrected",)
+    opened.store.close()
+    path.write_bytes(whole)
+    again = SessionStore.open(path)
+    assert again.notes == ("recovered the draft as it was last edited",)
+    assert again.session.draft.prompt == "typed later"
+
+
 @pytest.mark.parametrize("is_changed", [False, True])
 def test_closing_saves_a_copy_where_another_program_damaged_the_file(path: Path, is_changed: bool) -> None:
     store = _started(path, _run(" one"), _run(" two"))

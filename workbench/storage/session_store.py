@@ -166,7 +166,8 @@ class SessionStore:
         if opened.error is not None:
             self._sidecars.leave()
             self.read_only = True
-            return replace(opened, notes=found.notes)
+            later = "the unsaved draft and runs beside the file are recovered once it is corrected"
+            return replace(opened, notes=found.notes if found.repaired else (later,) * bool(orphans))
         for run in found.runs:
             if run.id not in self._stored:
                 self._keep(run)
