@@ -465,7 +465,9 @@ class SessionStore:
             self._known.start = b""
             self._rewrite()
             what = "deleted" if now is None else "emptied"
-            self._note(f"was {what} by another program; it was written again")
+            self.notes.append(
+                f"{one_line(self.path.name, 80)} was {what} by another program; it was written again"
+            )
             return []
         with self._sidecars.orphans() as orphans:
             journals = [path for path in orphans if path.suffix == ".run"]
@@ -506,7 +508,8 @@ class SessionStore:
             for run in self.session.runs:
                 if run.id in was_stored - self._stored:
                     self._keep(run)
-            self._note("was replaced by another session; this window's runs are added to it")
+            name = one_line(self.path.name, 80)
+            self.notes.append(f"{name} was replaced by another session; this window's runs are added to it")
         take_over(self.session, self._theirs, keeps=self._changed)
         self._known = FileState.of(self.path, raw, contents.head, self._theirs.draft)
         return self._add(list(map(replace, self._theirs.runs)))
@@ -517,9 +520,6 @@ class SessionStore:
         self.session.runs += added
         self._stored |= {run.id for run in runs}
         return added
-
-    def _note(self, what: str) -> None:
-        self.notes.append(f"{one_line(self.path.name, 80)} {what}")
 
     def forget_spare_drafts(self) -> None:
         """Delete the drafts left by second windows, once the user has seen them."""
@@ -545,24 +545,24 @@ class SessionStore:
         except BusyError:
             raise
         except StorageError:
-            self._save_copy_of_damaged()
+            self.notes += save_copy_of_damaged(self.session, self.path)
             raise
         finally:
             self._sidecars.leave()
 
-    def _save_copy_of_damaged(self) -> None:
-        try:
-            parse_session(read_bytes(self.path), self.path)
-        except StorageError:
-            title = f"{self.session.title or self.path.stem} (copy)"
-            name = f"{self.path.stem[:100]}-copy-{datetime.now():%Y%m%d-%H%M%S}.toml"
-            with suppress(StorageError):
-                copy = SessionStore.create(
-                    self.path.with_name(name), replace(self.session, id=uuid.uuid4().hex, title=title)
-                )
-                copy.save()
-                copy.close()
-                self._note(f"is damaged; the session is saved as {one_line(name, 160)}")
+
+def save_copy_of_damaged(session: Session, path: Path) -> Iterator[str]:
+    """Save a session beside its file if that is damaged; yield a note that names the new file."""
+    try:
+        parse_session(read_bytes(path), path)
+    except StorageError:
+        copy = replace(session, id=uuid.uuid4().hex, title=f"{session.title or path.stem} (copy)")
+        name = f"{path.stem[:100]}-copy-{datetime.now():%Y%m%d-%H%M%S}.toml"
+        with suppress(StorageError):
+            store = SessionStore.create(path.with_name(name), copy)
+            store.save()
+            store.close()
+            yield f"{one_line(path.name, 80)} is damaged; the session is saved as {one_line(name, 160)}"
 
 
 def append_runs(path: Path, runs: Iterable[Run]) -> None:

@@ -64,6 +64,7 @@ class Workspace:
         self.typed_axes: tuple[str, ...] = ("temperature=0:1.5:0.25", "", "1")
         """The sweep axes typed last."""
         self._chat: ChatSession | None = None
+        self._is_reading = False
         self._closing: set[asyncio.Task[None]] = set()
         self._listeners: list[Callable[[Notification], None]] = []
 
@@ -277,9 +278,17 @@ class Workspace:
         return is_saved
 
     async def read_changes(self) -> None:
-        """Show the runs that other windows and programs added to the session."""
-        keeper = self.keeper
-        added = await keeper.news()
+        """Show the runs that other windows and programs added to the session.
+
+        Does nothing while another call waits for the disk, or while a run streams, which stays the last run.
+        """
+        if self._is_reading or self.runs.is_streaming:
+            return
+        self._is_reading, keeper = True, self.keeper
+        try:
+            added = await keeper.news()
+        finally:
+            self._is_reading = False
         if added and keeper is self.keeper:
             self.runs.add(added)
 

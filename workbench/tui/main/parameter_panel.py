@@ -62,10 +62,11 @@ class ParameterPanel(Vertical, can_focus=True):
             self.parameters = parameters
 
     class ModelRequested(Message):
-        """A choice of the model was requested."""
+        """A choice of the model was requested, or the endpoint's default model."""
 
-    class ModelUnset(Message):
-        """The endpoint's default model was requested."""
+        def __init__(self, *, is_unset: bool = False) -> None:
+            super().__init__()
+            self.is_unset = is_unset
 
     editor = getters.query_one(FieldEditor)
 
@@ -171,7 +172,7 @@ class ParameterPanel(Vertical, can_focus=True):
     def action_unset(self) -> None:
         """Unset the field of the row."""
         if self.field == MODEL:
-            self.post_message(self.ModelUnset())
+            self.post_message(self.ModelRequested(is_unset=True))
         elif self.field == EXTRA:
             self._change(replace(self._parameters, extra={}))
         else:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from textual import events, getters, on
+from textual import events, getters, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -16,7 +16,6 @@ from textual.notifications import SeverityLevel
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Static, TextArea
-from textual.worker import Worker
 
 from workbench.domain.colour_modes import FIXED, Mode, fitted
 from workbench.domain.errors import BadValueError, StorageError
@@ -115,7 +114,6 @@ class MainScreen(Screen[None]):
         self._first_mode = mode
         self._counter: PromptCounter
         self._frames = Frames(self, self._frame)
-        self._looking: Worker[None] | None = None
         self._waiting = ""
         """The status of a run that waits to be retried."""
         self._is_beginning = session is not None
@@ -337,12 +335,11 @@ class MainScreen(Screen[None]):
             self._counter.count(drafting.endpoint, drafting.requested_model, prompt)
 
     @on(ParameterPanel.ModelRequested)
-    def _choose_model(self) -> None:
-        self.do("choose_model")
-
-    @on(ParameterPanel.ModelUnset)
-    def _unset_model(self) -> None:
-        self._workspace.drafting.use_model("")
+    def _change_model(self, event: ParameterPanel.ModelRequested) -> None:
+        if event.is_unset:
+            self._workspace.drafting.use_model("")
+        else:
+            self.do("choose_model")
 
     # --- the session -------------------------------------------------------------------------------------
 
@@ -361,11 +358,9 @@ class MainScreen(Screen[None]):
             self._session = self._workspace.session_path
             self.post_message(self.SessionOpened(self._session))
 
-    def _read_changes(self) -> None:
-        # A streaming run stays the last one; runs of other windows are added after its end.
-        is_looking = self._looking is not None and not self._looking.is_finished
-        if not is_looking and not self._workspace.runs.is_streaming:
-            self._looking = self.run_worker(self._workspace.read_changes, group="news")
+    @work(group="news")
+    async def _read_changes(self) -> None:
+        await self._workspace.read_changes()
 
     async def open_session(self, path: Path) -> None:
         """Open another session, or show why it cannot be read."""
