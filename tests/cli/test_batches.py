@@ -178,6 +178,15 @@ async def test_logprobs_are_not_asked_for_where_no_figure_needs_them_or_the_endp
     assert not any("logprobs" in request.json for request in server.requests)
 
 
+@pytest.mark.parametrize("measure", ["TTFT", "first token", "tok/s", "tokens/s"])
+async def test_a_measure_is_also_found_by_the_name_it_had(measure: str) -> None:
+    async with serving(MEASURED) as server:
+        to = ("--prompt", "Once", "--endpoint", server.base_url)
+        done = await workbench("sweep", "--vary", "temperature=0,1", "--yes", "--measure", measure, *to)
+    assert done.status == 0
+    assert (b"TTFT" if measure in ("TTFT", "first token") else b"tok/s") in done.out
+
+
 async def test_a_sweep_of_three_axes_is_refused() -> None:
     done = await workbench(
         *("sweep", "--prompt", "x", "--vary", "n=1", "--vary", "top_p=1", "--vary", "min_p=0")

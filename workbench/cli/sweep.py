@@ -37,6 +37,8 @@ from workbench.runner.resume import sweep_again
 from workbench.workspace.grid import Grid, Layout
 
 _MOST_AXES = 2
+_EARLIER_NAMES = {"first token": Measure.FIRST_TOKEN.value, "tokens/s": Measure.TOKENS_PER_SECOND.value}
+"""Measures by the names that scripts written for earlier versions give them."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repeats", type=int, default=1, metavar="N", help="requests per cell")
     parser.add_argument(
         "--measure",
+        type=lambda name: _EARLIER_NAMES.get(name, name),
         default=Measure.PERPLEXITY.value,
         choices=[measure.value for measure in Measure],
         help="the figure in the table (default: %(default)s)",
