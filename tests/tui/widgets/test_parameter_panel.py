@@ -34,7 +34,7 @@ class Alone(App[None]):
     def __init__(self) -> None:
         super().__init__()
         self.changes: list[Parameters] = []
-        self.models_asked = self.models_unset = 0
+        self.models_requested = self.models_unset = 0
 
     def compose(self) -> ComposeResult:
         yield ParameterPanel()
@@ -45,11 +45,9 @@ class Alone(App[None]):
     def on_parameter_panel_changed(self, event: ParameterPanel.Changed) -> None:
         self.changes.append(event.parameters)
 
-    def on_parameter_panel_model_requested(self) -> None:
-        self.models_asked += 1
-
-    def on_parameter_panel_model_unset(self) -> None:
-        self.models_unset += 1
+    def on_parameter_panel_model_requested(self, event: ParameterPanel.ModelRequested) -> None:
+        self.models_unset += event.is_unset
+        self.models_requested += not event.is_unset
 
     @property
     def panel(self) -> ParameterPanel:
@@ -278,7 +276,7 @@ async def test_enter_on_the_models_row_asks_for_another() -> None:
     async with app.run_test(size=(80, 40)) as pilot:
         app.panel.model = "org/model[beta]"
         await pilot.press("up", "enter")
-        await until(pilot, lambda: app.models_asked == 1)
+        await until(pilot, lambda: app.models_requested == 1)
         assert "org/model[beta]" in app.row("model")
 
 
