@@ -31,12 +31,15 @@ def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """All tests take every core; a few of them start sooner in this process."""
+    """All tests take every core; a few of them start sooner in this process.
+
+    Tests of screens wait for more than half of their time, so that three share two cores.
+    """
     cores = min(os.cpu_count() or 1, 8)
     if config.args_source is not pytest.Config.ArgsSource.TESTPATHS or cores == 1:
         return 0
     config.option.dist = "loadgroup"
-    return cores
+    return cores * 3 // 2
 
 
 @pytest.hookimpl(tryfirst=True)
