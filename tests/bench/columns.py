@@ -21,6 +21,7 @@ from workbench.cli.screen import Started
 from workbench.domain.parameters import Parameters
 from workbench.domain.prompt import TextPrompt
 from workbench.runner.compare_plan import Column, plan
+from workbench.tui.app import WorkbenchApp
 from workbench.tui.compare.screen import CompareScreen
 from workbench.workspace.comparison import MOST_COLUMNS, Comparison
 from workbench.workspace.services import Services
@@ -93,7 +94,8 @@ def ours(url: str) -> tuple[float, float, float, float]:
         if not comparison.is_running:
             raise RuntimeError("the streams ended before the measurement")
         await comparison.aclose()
-        await app.leave()
+        # `Started` would end the process soon afterwards.
+        await WorkbenchApp.leave(app)
 
     async def main() -> None:
         app.call_later(lambda: app.run_worker(job()))

@@ -31,6 +31,7 @@ from workbench.domain.sweep import Axis, Sweep
 from workbench.runner.compare_plan import Column
 from workbench.runner.resume import sweep_again
 from workbench.storage.session_store import SessionStore
+from workbench.tui.app import WorkbenchApp
 from workbench.tui.grid.screen import GridScreen
 from workbench.workspace.grid import Grid, Layout
 from workbench.workspace.services import Services
@@ -195,7 +196,8 @@ def _opening_stall(path: Path) -> tuple[float, float]:
             tasks.append(asyncio.create_task(app.main.open_session(path)))
 
         stalls.append(await stall(start, is_open))
-        await app.leave()
+        # `Started` would end the process soon afterwards.
+        await WorkbenchApp.leave(app)
 
     async def main() -> None:
         app.call_later(lambda: app.run_worker(job()))
