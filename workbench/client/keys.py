@@ -81,7 +81,7 @@ class Keys:
     async def _print(self, source: CommandKey) -> Secret:
         try:
             return await _resolve(source, self._environment)
-        except EndpointError:
+        except Exception:
             # Later callers run the command again, but not all requests of a batch at once.
             asyncio.get_running_loop().call_later(_FAILURE_SECONDS, self._printed.pop, source, None)
             raise

@@ -551,8 +551,8 @@ class SessionStore:
             self._sidecars.leave()
 
 
-def save_copy_of_damaged(session: Session, path: Path) -> Iterator[str]:
-    """Save a session beside its file if that is damaged; yield a note that names the new file."""
+def save_copy_of_damaged(session: Session, path: Path) -> tuple[str, ...]:
+    """Save a session beside its file if that is damaged; return a note that names the new file."""
     try:
         parse_session(read_bytes(path), path)
     except StorageError:
@@ -562,7 +562,8 @@ def save_copy_of_damaged(session: Session, path: Path) -> Iterator[str]:
             store = SessionStore.create(path.with_name(name), copy)
             store.save()
             store.close()
-            yield f"{one_line(path.name, 80)} is damaged; the session is saved as {one_line(name, 160)}"
+            return (f"{one_line(path.name, 80)} is damaged; the session is saved as {one_line(name, 160)}",)
+    return ()
 
 
 def append_runs(path: Path, runs: Iterable[Run]) -> None:

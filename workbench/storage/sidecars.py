@@ -24,6 +24,8 @@ from workbench.storage.toml_text import parse, sound, toml_table
 
 _WAIT = 20.0
 """Seconds to wait for another program's lock."""
+_OF_WINDOWS = (".draft", ".run", ".alive", PART)
+"""The suffixes of a window's own sidecars."""
 
 
 class StoredDraft(Struct, frozen=True):
@@ -157,21 +159,16 @@ class Sidecars:
             gone: dict[str, bool] = {self._window: False}
             for path in sorted(self._folder.iterdir()):
                 own_name = path.name.removeprefix(self._prefix)
-                window, _, suffix = own_name.partition(".")
-                if own_name == path.name or suffix.rpartition(".")[2] not in (
-                    "draft",
-                    "run",
-                    "alive",
-                    "part",
-                ):
+                window = own_name.partition(".")[0]
+                if own_name == path.name or path.suffix not in _OF_WINDOWS:
                     continue
                 if window not in gone:
                     lock = self._lock_at(f"{window}.alive")
                     gone[window] = _try(lock)
                     held.extend([lock] if gone[window] else [])
-                if gone[window] and suffix.endswith(PART[1:]):
+                if gone[window] and path.suffix == PART:
                     path.unlink(missing_ok=True)
-                elif gone[window] and not suffix.endswith("alive"):
+                elif gone[window] and path.suffix != ".alive":
                     mine.append(path)
             yield mine
         finally:

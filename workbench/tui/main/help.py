@@ -10,6 +10,8 @@ from workbench.tui.popups.picker import Item, Picker
 from workbench.tui.popups.popup import Popup
 from workbench.tui.popups.result_screen import ResultScreen
 
+_COMMON = (Where.ANYWHERE, Where.EVERYWHERE)
+
 
 async def show_help(flow: FlowContext) -> None:
     """Show the keys of the focused pane or of the screen on top, and run the chosen command."""
@@ -23,9 +25,6 @@ async def show_help(flow: FlowContext) -> None:
         flow.app.main.do(id)
     elif command.where is where and not command.is_fixed and len(command.keys) == 1:
         await flow.app.run_action(command.first_action, screen)
-
-
-_COMMON = (Where.ANYWHERE, Where.EVERYWHERE)
 
 
 def help_screen(where: Where, commands: CommandTable) -> Picker:

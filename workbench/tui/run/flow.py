@@ -34,9 +34,8 @@ async def send(
 ) -> Run | None:
     """Send a request, after asking whether to send several instead and whether its cost is meant.
 
-    `added` names parameters that the user did not set.
-    Returns its run, None where a person did not want it sent. Raises BadValueError where a value is not
-    allowed, before anything is asked.
+    `added` names parameters that the user did not set. Returns its run; None if the person declined. Raises
+    BadValueError if a value is not allowed, before anything is asked.
     """
     endpoint = flow.workspace.drafting.endpoint
     if not endpoint.base_url:
